@@ -1,0 +1,40 @@
+"""Shared fixtures, and the rule that mandatory groups may not skip.
+
+`SEARCH_TEST_MANDATORY` names marker groups ("data,postgres"): where it is set, a test of such a
+group that skips is reported as a failure. A laptop without them may skip; the gate may not.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MANDATORY = {name for name in os.environ.get("SEARCH_TEST_MANDATORY", "").split(",") if name}
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of real texts, or a skip where there is none."""
+    folder = os.environ.get("SEARCH_TEST_DATA")
+    if not folder:
+        pytest.skip("SEARCH_TEST_DATA names no folder of real texts")
+    path = Path(folder)
+    assert path.is_dir(), f"SEARCH_TEST_DATA={folder} is not a folder"
+    return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "test_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()
+    groups = MANDATORY & {marker.name for marker in item.iter_markers()}
+    if report.skipped and groups and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"mandatory group {sorted(groups)} skipped: {report.longrepr}"
