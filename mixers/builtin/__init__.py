@@ -1,0 +1,1 @@
+"""The built-in mixers, one file each; found through the entry points like anybody else's."""
