@@ -1,0 +1,137 @@
+"""Specs: the validated description of an encoder, with its canonical form and id."""
+
+import hashlib
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from mixers.activation import Activation
+from mixers.config import FrozenModel, Items, MixerConfig, Since, canonical_json
+from mixers.explain import explain, load
+from mixers.registry import mixer_registry
+from mixers.union import RegistryUnion
+
+__all__ = [
+    "AnyMixer",
+    "BlockSpec",
+    "EncoderSpec",
+    "FrozenModel",
+    "Items",
+    "RegistryUnion",
+    "Since",
+    "canonical_json",
+    "explain",
+    "load",
+]
+
+AnyMixer = Annotated[MixerConfig, RegistryUnion(mixer_registry)]
+"""The config of any registered mixer."""
+
+Size = Annotated[int, Field(ge=1)]
+
+
+class BlockSpec(FrozenModel):
+    """One block: a token mixer and a feed-forward layer.
+
+    Attributes:
+        mixer: Config of the mixer.
+        d_ff: Width of the feed-forward layer; 0 = none.
+        activation: "gelu", "relu" or a `PiecewiseLinear`.
+        bias: Whether the feed-forward layer has biases.
+    """
+
+    mixer: AnyMixer
+    d_ff: Annotated[int, Field(ge=0)]
+    activation: Activation = "gelu"
+    bias: bool = True
+
+
+class EncoderSpec(FrozenModel):
+    """An encoder: embeddings, then blocks.
+
+    Attributes:
+        vocab_size: Number of token ids.
+        d_model: Features per token.
+        max_seq_len: Longest input in tokens.
+        blocks: The blocks, input side first.
+        norm: LayerNorm before each sub-layer and once at the end ("pre"), after each residual sum
+            ("post"), or nowhere ("none").
+        positions: What is added to the token embeddings.
+        n_segments: Number of segment ids whose embedding is added; 0 = none.
+        embedding_norm: LayerNorm over the summed embeddings.
+        dropout: Rate after the embeddings and on each update.
+        norm_eps: Epsilon of every LayerNorm.
+        schema_version: Version of this format.
+    """
+
+    schema_version: Literal[1] = 1
+    vocab_size: Size
+    d_model: Size
+    max_seq_len: Size
+    norm: Literal["pre", "post", "none"] = "pre"
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    n_segments: Annotated[int, Field(ge=0)] = 0
+    embedding_norm: bool = False
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
+    blocks: Annotated[Items[BlockSpec], Field(json_schema_extra={"minItems": 1})]
+
+    @model_validator(mode="after")
+    def fit_mixers(self) -> Self:
+        """Resolve every mixer config for these sizes and refuse those that do not fit."""
+        if not self.blocks:
+            raise ValueError("an encoder needs at least one block")
+        sizes = {"d_model": self.d_model, "max_seq_len": self.max_seq_len}
+        blocks = []
+        problems: list[InitErrorDetails] = []
+        for layer, block in enumerate(self.blocks):
+            mixer = block.mixer.resolve(**sizes)
+            blocks.append(block.model_copy(update={"mixer": mixer}))
+            problems += [
+                InitErrorDetails(
+                    type=PydanticCustomError("does_not_fit", "{problem}", {"problem": problem}),
+                    loc=("blocks", layer, "mixer", mixer.kind, field),
+                    input=getattr(mixer, field, None),
+                )
+                for field, problem in mixer.conflicts(**sizes)
+            ]
+        if problems:
+            raise ValidationError.from_exception_data("EncoderSpec", problems)
+        # The model is frozen for everybody else; resolved configs are part of its validation.
+        self.__dict__["blocks"] = tuple(blocks)
+        return self
+
+    @property
+    def arch_id(self) -> str:
+        """First 16 hex digits of the sha256 of the canonical JSON."""
+        return hashlib.sha256(canonical_json(self).encode()).hexdigest()[:16]
+
+    @property
+    def n_layers(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks)
+
+    @property
+    def code(self) -> str:
+        """One character per layer, such as "SSSA"; for reading only."""
+        return "".join(mixer_registry.load(block.mixer.kind).symbol for block in self.blocks)
+
+    @property
+    def notation(self) -> str:
+        """The mixers in compact notation, such as "sepconv*2, attention"."""
+        from mixers.notation import format_architecture
+
+        return format_architecture(
+            [block.mixer for block in self.blocks],
+            d_model=self.d_model,
+            max_seq_len=self.max_seq_len,
+        )
+
+    @classmethod
+    def of(cls, architecture: str, *, d_ff: int, **fields: Any) -> Self:
+        """Build a spec from compact notation; every block gets the same feed-forward width."""
+        from mixers.notation import parse_architecture
+
+        blocks = tuple(BlockSpec(mixer=m, d_ff=d_ff) for m in parse_architecture(architecture))
+        return cls(blocks=blocks, **fields)
