@@ -1,0 +1,59 @@
+"""The tree of commands."""
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+from search.cli import mixers
+from search.cli.failures import EXIT_CODES
+from search.cli.group import SearchGroup
+from search.cli.schema import schema
+
+MODELS = "Mixers and models"
+EPILOG = "Exit codes: " + "; ".join(f"{code} {what}" for code, what in EXIT_CODES.items()) + "."
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mixsearch {version('mixsearch')}")
+        raise typer.Exit
+
+
+def start(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            envvar="SEARCH_DEBUG",
+            help="Show tracebacks and the warnings of libraries; may stand anywhere.",
+        ),
+    ] = False,
+) -> None:
+    """Find out which token mixer each layer of an encoder should use, and how sure that is."""
+
+
+def build_app() -> typer.Typer:
+    """Put the commands together, in the order in which a user meets them."""
+    app = typer.Typer(
+        cls=SearchGroup,
+        name="search",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        epilog=EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(start)
+    app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
+    app.command("schema", rich_help_panel=MODELS)(schema)
+    return app
+
+
+def command_tree() -> Any:
+    """The whole command as the object that parses and calls."""
+    return typer.main.get_command(build_app())

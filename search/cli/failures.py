@@ -1,0 +1,96 @@
+"""Turn any error into one line for people and an exit code for programs."""
+
+import errno
+import sqlite3
+import sys
+from typing import TYPE_CHECKING, TypeGuard
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+INTERNAL_ERROR = 70
+
+EXIT_CODES = {
+    0: "done",
+    1: "the run failed: every trial failed, or a check did not hold",
+    2: "wrong input: command line, spec, budget, name, file or plugin",
+    3: "the store cannot be used: unreadable, foreign, newer, locked or the disk is full",
+    4: "nothing there: no such study or trial, or no finished trial yet",
+    INTERNAL_ERROR: "an error inside search itself (--debug shows the traceback)",
+    INTERRUPTED: "interrupted by Ctrl-C; the same command continues",
+}
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """Say in one line what went wrong and with which code the command ends.
+
+    Args:
+        error: Whatever a command raised.
+
+    Returns:
+        The line, without a traceback, and the exit code (see `EXIT_CODES`).
+    """
+    line, code = _describe(error)
+    return " ".join(line.split()), code
+
+
+def _describe(error: BaseException) -> tuple[str, int]:
+    from mixers.errors import MixerError
+    from search.errors import SearchError
+
+    if isinstance(error, SearchError):
+        return str(error), error.exit_code
+    if isinstance(error, MixerError):
+        return str(error), 2
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted; the same command continues", INTERRUPTED
+    if _is_validation_error(error):
+        from mixers.explain import explain
+
+        return "; ".join(explain(error)), 2
+    if isinstance(error, OSError):
+        return _describe_os_error(error)
+    database = _database_message(error)
+    if database is not None:
+        return database, 3
+    return (
+        f"internal error: {type(error).__name__}: {error} (--debug shows the traceback)",
+        INTERNAL_ERROR,
+    )
+
+
+def _is_validation_error(error: BaseException) -> "TypeGuard[ValidationError]":
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and isinstance(error, pydantic.ValidationError)
+
+
+def _describe_os_error(error: OSError) -> tuple[str, int]:
+    if error.errno in _NO_SPACE:
+        where = f" while writing {error.filename}" if error.filename else ""
+        return (
+            f"the disk is full{where}: free some space and run the same command again; "
+            "finished trials are kept",
+            3,
+        )
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else what, 2
+
+
+def _database_message(error: BaseException) -> str | None:
+    """A database driver's error that no layer translated, without the SQL that caused it."""
+    sqlalchemy = sys.modules.get("sqlalchemy.exc")
+    cause: BaseException | None = error
+    if sqlalchemy is not None and isinstance(error, sqlalchemy.DBAPIError):
+        cause = error.orig
+    elif not isinstance(error, sqlite3.Error):
+        return None
+    if "disk is full" in str(cause):
+        return (
+            "the disk is full while writing the store: free some space and run the same "
+            "command again; finished trials are kept"
+        )
+    return f"the store cannot be used: {cause} (search doctor tells more)"

@@ -1,0 +1,202 @@
+"""`search mixers`: what is registered, what it claims, whether the claims hold."""
+
+import inspect
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from search.cli.options import JsonOption
+from search.cli.output import LEFT, RIGHT, note, print_json, table, write
+
+if TYPE_CHECKING:
+    from mixers.catalogue import MixerInfo
+
+app = typer.Typer(
+    help="List, describe and check the token mixers.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+KindArgument = Annotated[str, typer.Argument(metavar="KIND", help="Name of a mixer.")]
+
+
+@app.command("list")
+def list_mixers(json: JsonOption = False) -> None:
+    """List every mixer that can be used here, and every broken one with the reason."""
+    from mixers import available
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the list itself says what is broken
+        found = available()
+    if json:
+        print_json(found)
+        return
+    usable = [info for info in found.values() if info.broken is None]
+    columns = (
+        ("kind", LEFT),
+        ("code", LEFT),
+        ("reach", RIGHT),
+        ("cost", LEFT),
+        ("linear", LEFT),
+        ("order matters", LEFT),
+        ("from", LEFT),
+    )
+    write(table(columns, [_row(info) for info in usable]))
+    for name, info in found.items():
+        if info.broken is not None:
+            write(
+                f"broken: {name} of {info.distribution} {info.version}: "
+                f"{' '.join(info.broken.split())}"
+            )
+    note("`search mixers show KIND` describes one")
+
+
+@app.command("show")
+def show_mixer(kind: KindArgument, json: JsonOption = False) -> None:
+    """Describe a mixer: where it comes from, its settings, claims and cost."""
+    from mixers.registry import mixer_registry
+
+    entry = mixer_registry.get(kind)
+    if json:
+        print_json(_summary(entry) | {"schema": _config_type(entry).model_json_schema()})
+        return
+    write(f"{kind}  (code {_plugin(entry).symbol}, {entry.distribution} {entry.version})")
+    write(f"\n{_first_paragraph(_plugin(entry))}\n")
+    for name, value in _claims(entry).items():
+        write(f"{name:<16}{_words(value)}")
+    write(f"\ncost at d_model 64, seq_len 64: {_cost_line(entry)}\n")
+    fields = _fields(entry)
+    if not fields:
+        write(f"no settings; in a study file: {kind}")
+        return
+    write(
+        table(
+            (("setting", LEFT), ("type", LEFT), ("default", LEFT), ("meaning", LEFT)),
+            [(f["name"], f["type"], f["default"], f["description"]) for f in fields],
+            flexible=("meaning",),
+        )
+    )
+
+
+def _plugin(entry: Any) -> Any:
+    assert entry.plugin is not None
+    return entry.plugin
+
+
+def _config_type(entry: Any) -> Any:
+    return _plugin(entry).config_type
+
+
+def _default_config(entry: Any) -> Any:
+    """The config built from the kind alone at small sizes, or None if a setting is required."""
+    from pydantic import ValidationError
+
+    try:
+        config = _config_type(entry)(kind=entry.kind)
+    except ValidationError:
+        return None
+    return config.resolve(d_model=64, max_seq_len=64)
+
+
+def _claims(entry: Any) -> dict[str, Any]:
+    config = _default_config(entry)
+    return {} if config is None else _plugin(entry).traits(config).model_dump()
+
+
+def _summary(entry: Any) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "kind": entry.kind,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "origin": entry.origin,
+        "broken": entry.reason,
+    }
+    if entry.plugin is not None:
+        known |= {"symbol": entry.plugin.symbol, "traits": _claims(entry), "fields": _fields(entry)}
+    return known
+
+
+def _row(info: "MixerInfo") -> tuple[str, ...]:
+    claims = info.traits.model_dump() if info.traits is not None else {}
+    source = (
+        "built in" if info.distribution == "mixsearch" else f"{info.distribution} {info.version}"
+    )
+    shown = (claims.get(name) for name in ("reach", "cost", "linear", "position_aware"))
+    return (info.kind, info.symbol or "?", *(_words(value) for value in shown), source)
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _fields(entry: Any) -> list[dict[str, str]]:
+    """The settings of a mixer besides its kind."""
+    found = []
+    properties = _config_type(entry).model_json_schema()["properties"]
+    for name, field in _config_type(entry).model_fields.items():
+        if name == "kind":
+            continue
+        default = (
+            "required" if field.is_required() else field.get_default(call_default_factory=True)
+        )
+        found.append(
+            {
+                "name": name,
+                "type": _type_words(properties[name]),
+                "default": "from the sizes" if default is None else str(default).lower(),
+                "description": field.description or _documented(entry, name),
+            }
+        )
+    return found
+
+
+def _type_words(schema: dict[str, Any]) -> str:
+    """A field's type from its JSON Schema: "integer >= 1", "shift | sign"."""
+    if "enum" in schema:
+        return " | ".join(str(choice) for choice in schema["enum"])
+    kinds = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+    words = []
+    for part in kinds:
+        text = str(part.get("type", "object"))
+        for key, sign in (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<=")):
+            if key in part:
+                text += f" {sign} {part[key]}"
+        words.append(text)
+    return " | ".join(words)
+
+
+def _documented(entry: Any, name: str) -> str:
+    """What the config's docstring says about a field, in the `Attributes:` form."""
+    lines = (inspect.getdoc(_config_type(entry)) or "").splitlines()
+    for at, line in enumerate(lines):
+        if not line.strip().startswith(f"{name}:"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        said = [line.split(":", 1)[1].strip()]
+        for more in lines[at + 1 :]:
+            if not more.strip() or len(more) - len(more.lstrip()) <= indent:
+                break
+            said.append(more.strip())
+        return " ".join(said)
+    return ""
+
+
+def _first_paragraph(cls: type) -> str:
+    return (inspect.getdoc(cls) or "").split("\n\n")[0]
+
+
+def _cost_line(entry: Any) -> str:
+    from search.cli.numbers import scaled
+
+    config = _default_config(entry)
+    if config is None:
+        return "-"
+    module = _plugin(entry)(config, d_model=64, max_seq_len=64)
+    parameters = sum(p.numel() for p in module.parameters() if p.requires_grad)
+    flops = _plugin(entry).flops(config, d_model=64, seq_len=64)
+    return f"{scaled(parameters)} parameters, {scaled(flops, 'FLOP')} forward"

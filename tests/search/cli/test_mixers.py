@@ -1,0 +1,48 @@
+import json
+
+import pytest
+from command import call
+
+BUILT_IN = {"attention", "average", "bproj", "hardmax_shift", "identity", "sepconv"}
+
+
+def test__list__json__every_built_in_with_its_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "list", "--json")
+    found = json.loads(done.out)
+    assert set(found) >= BUILT_IN
+    assert found["sepconv"]["symbol"] == "S"
+    assert found["sepconv"]["traits"]["reach"] == 15
+    assert found["attention"]["broken"] is None
+
+
+def test__list__text__one_row_each(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "list")
+    assert done.code == 0
+    first_words = {line.split()[0] for line in done.out.splitlines()[1:]}
+    assert first_words >= BUILT_IN
+
+
+@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+def test__show__each_built_in__claims_settings_and_source(
+    capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    done = call(capsys, "mixers", "show", kind)
+    assert done.code == 0
+    assert done.out.startswith(kind)
+    assert "source" in done.out
+    assert "parameters" in done.out
+
+
+def test__show__settings__type_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    fields = json.loads(call(capsys, "mixers", "show", "hardmax_shift", "--json").out)["fields"]
+    by_name = {field["name"]: field for field in fields}
+    assert by_name["rule"]["type"] == "shift | sign"
+    assert by_name["rule"]["default"] == "shift"
+    assert by_name["n_heads"]["type"] == "integer >= 1"
+    assert all(field["description"] for field in fields)
+
+
+def test__show__misspelt_kind__nearest_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "show", "atention")
+    assert done.code == 2
+    assert "did you mean 'attention'?" in done.error_line

@@ -1,0 +1,11 @@
+from pathlib import Path
+
+from search.cli.reference import reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
+
+
+def test__commands_page__is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), (
+        "run: python -m search.cli.reference > docs/commands.md"
+    )
