@@ -11,7 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
+
+from mixers.config import FrozenModel
 
 Split = Literal["train", "selection", "test"]
 Outcome = Literal["completed", "diverged", "stopped"]
@@ -19,13 +21,7 @@ Cause = Literal["error", "out_of_memory", "hung", "lost", "proof"]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
 
 
-class Message(BaseModel):
-    """Base of every message: frozen, no unknown fields, finite numbers only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Timing(Message):
+class Timing(FrozenModel):
     """A measured time with its spread, and what it was measured on.
 
     ``low`` and ``high`` are the 10 % and 90 % points of the ``n`` samples, in seconds.
@@ -64,14 +60,14 @@ class Timing(Message):
         )
 
 
-class Progress(Message):
+class Progress(FrozenModel):
     """The training stands after ``step`` of ``steps`` optimiser steps."""
 
     step: int
     steps: int
 
 
-class Report(Message):
+class Report(FrozenModel):
     """Metrics of a split after ``step`` steps.
 
     The train split's ``loss`` is the mean over the steps since the report before.
@@ -82,7 +78,7 @@ class Report(Message):
     metrics: dict[str, float]
 
 
-class Costs(Message):
+class Costs(FrozenModel):
     """What an architecture costs.
 
     ``flops`` is the forward pass of one sequence, from the mixers' formulas. ``step_s`` is absent
@@ -96,7 +92,7 @@ class Costs(Message):
     peak_memory_bytes: int
 
 
-class ProbeReading(Message):
+class ProbeReading(FrozenModel):
     """Contextual-mapping distinctness of a network at one moment.
 
     ``readings["probe"]`` is the one number that tables show: the median gap over one-edit pairs
@@ -109,7 +105,7 @@ class ProbeReading(Message):
     text: str = ""
 
 
-class LayerProof(Message):
+class LayerProof(FrozenModel):
     """Which module one layer really ran.
 
     ``influence`` is a square of "0" and "1", one row of text per output position: which outputs
@@ -120,11 +116,11 @@ class LayerProof(Message):
     qualified_class: str
     distribution: str
     version: str
-    parameters: dict[str, tuple[int, ...]] = {}
+    parameters: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     influence: tuple[str, ...]
 
 
-class MixerProof(Message):
+class MixerProof(FrozenModel):
     """The layers' proofs, the text they were hashed from and its sha256."""
 
     sha256: str
@@ -132,7 +128,7 @@ class MixerProof(Message):
     layers: tuple[LayerProof, ...]
 
 
-class TrialResult(Message):
+class TrialResult(FrozenModel):
     """A trial that reached an end of its own: completed, diverged or stopped.
 
     ``steps`` and ``sequences`` count what was trained, ``seconds`` the wall time of the trial.
@@ -153,7 +149,7 @@ class TrialResult(Message):
     environment: dict[str, str]
 
 
-class TrialFailure(Message):
+class TrialFailure(FrozenModel):
     """A trial that broke: the cause, one line for people and the traceback for the record."""
 
     cause: Cause
@@ -161,7 +157,7 @@ class TrialFailure(Message):
     traceback: str = ""
 
 
-class PlanTiming(Message):
+class PlanTiming(FrozenModel):
     """A few steps of an architecture, timed for a plan.
 
     ``step_s`` is one optimiser step, ``evaluation_s`` one reading of the selection split,
