@@ -1,0 +1,97 @@
+"""The noise floor: how far rounding alone moves an output.
+
+R recomputations in another batch order and size, in which the input of the first block and every
+sub-module's output are multiplied entrywise by 1 + eps * xi, xi ~ U[-1, 1], eps the spacing of the
+number format at 1. With eta the largest movement of an item, its threshold is
+tau = 8 eta + 4 eps ||h||; two outputs count as separated if they are further apart than the larger
+of their thresholds. For networks without positions the last recomputation permutes the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from search.probe.network import FrozenNetwork, Rows
+
+REPEATS = 3
+
+
+class Jitter:
+    """Multiplies tensors entrywise by 1 + eps * xi with a generator of its own."""
+
+    def __init__(self, eps: float, seed: int, device: torch.device) -> None:
+        self.eps = eps
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Perturbs one floating-point tensor."""
+        xi = torch.rand(x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
+        return x * xi.mul_(2 * self.eps).add_(1 - self.eps)
+
+    @contextmanager
+    def on_every_output(self, module: nn.Module) -> Iterator[None]:
+        """Perturbs what every sub-module of ``module`` returns."""
+
+        def hook(module: nn.Module, args: Any, output: Any) -> Any:
+            if isinstance(output, tuple):
+                return tuple(hook(module, args, part) for part in output)
+            is_number = isinstance(output, Tensor) and output.is_floating_point()
+            return self(output) if is_number else output
+
+        handles = [
+            child.register_forward_hook(hook) for child in module.modules() if child is not module
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def noise_floor(
+    network: FrozenNetwork,
+    rows: Rows,
+    outputs: dict[str, Tensor],
+    *,
+    permute_tokens: bool,
+    seed: int,
+    repeats: int = REPEATS,
+) -> dict[str, Tensor]:
+    """Thresholds tau of every item at every probe point, (rows, N) float64.
+
+    Args:
+        network: the network that gave ``outputs``.
+        rows: its inputs.
+        outputs: probe point -> (rows, N, D), computed without perturbation.
+        permute_tokens: permute the tokens of the last recomputation (equivariant networks).
+        seed: of the perturbations and orders.
+        repeats: R.
+    """
+    eps = float(torch.finfo(network.dtype).eps)
+    order_of = torch.Generator().manual_seed(seed)
+    n_rows, n_tokens = rows.tokens.shape
+    eta = {name: torch.zeros(h.shape[:2], dtype=torch.float64) for name, h in outputs.items()}
+    for repeat in range(repeats):
+        order = torch.randperm(n_rows, generator=order_of)
+        columns = torch.arange(n_tokens)
+        if permute_tokens and repeat == repeats - 1:
+            columns = torch.randperm(n_tokens, generator=order_of)
+        moved = network(
+            rows.select(order).permute(columns),
+            batch_size=max(1, -(-min(n_rows, network.batch_size) // (repeat + 2))),
+            jitter=Jitter(eps, seed + repeat, network.device),
+        )
+        for name, h in outputs.items():
+            back = torch.empty_like(moved[name])
+            back[order[:, None], columns[None]] = moved[name]
+            eta[name] = torch.maximum(eta[name], torch.linalg.vector_norm(back - h, dim=-1))
+    return {
+        name: 8 * eta[name] + 4 * eps * torch.linalg.vector_norm(h, dim=-1)
+        for name, h in outputs.items()
+    }
