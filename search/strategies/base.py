@@ -1,0 +1,85 @@
+"""What a strategy sees and what it gives back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from search.space import Labels, Space
+
+PastState = Literal["complete", "pruned", "failed", "running"]
+
+
+@dataclass(frozen=True)
+class PastTrial:
+    """A trial of the study as the strategy sees it.
+
+    Attributes:
+        number: Its number in the study.
+        state: ``pruned`` stands for every trial that is known to be bad without a value.
+        labels: Its architecture; only architectures of the present space are shown.
+        value: The objective, for complete trials.
+        attrs: The sampler's notes about the trial.
+    """
+
+    number: int
+    state: PastState
+    labels: Labels
+    value: float | None = None
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class History:
+    """All that a proposal may depend on, besides the space and the seed.
+
+    Attributes:
+        trials: Trials of the present space, by rising number.
+        taken: Architectures that need no second trial, in the space or not.
+        study_attrs: The sampler's notes about the whole study.
+        direction: Whether a lower or a higher value is better.
+    """
+
+    trials: tuple[PastTrial, ...]
+    taken: frozenset[Labels]
+    study_attrs: Mapping[str, Any] = field(default_factory=dict)
+    direction: Literal["minimize", "maximize"] = "minimize"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An architecture of the space with the sampler's notes, which the store keeps.
+
+    ``study_attrs`` are all notes about the study, not only those that changed.
+    """
+
+    labels: Labels
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    study_attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Strategy(Protocol):
+    """Proposes architectures; a pure function of its arguments."""
+
+    def propose(
+        self, space: Space, history: History, *, number: int, sub_seed: int
+    ) -> Proposal | None:
+        """Returns the proposal for the trial of this number.
+
+        Args:
+            space: The present space.
+            history: What is known.
+            number: The number of the trial to be.
+            sub_seed: 0 at first; counts up when a proposal was of no use and is asked for again.
+
+        Returns:
+            The proposal, or None when this strategy has nothing left to propose.
+        """
+
+
+def trial_seed(study_seed: int, number: int, sub_seed: int = 0) -> int:
+    """Returns the seed of one proposal: 31 bits of a hash of what it belongs to."""
+    text = f"{study_seed}/{number}/{sub_seed}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

@@ -1,0 +1,117 @@
+"""The strategies by name, with the options each takes.
+
+Importing this module does not import Optuna: names and options are checked before any of it is
+needed. Samplers that do not suit a space of unordered choices, or that do not give the same
+suggestions when rebuilt from stored rows, are not offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from search.strategies.base import Strategy
+
+OptionValue = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A strategy that can be named in a study.
+
+    Attributes:
+        summary: One line for people.
+        options: Type of each option.
+        sampler: Name of the class in ``optuna.samplers``; empty for our own strategies.
+        seeded_by_study: The sequence depends on the study's seed alone, not on the trial.
+    """
+
+    summary: str
+    options: Mapping[str, type] = field(default_factory=dict)
+    sampler: str = ""
+    seeded_by_study: bool = False
+
+
+OFFERS: Mapping[str, Offer] = {
+    "tpe": Offer(
+        "tree-structured Parzen estimator",
+        {
+            "n_startup_trials": int,
+            "n_ei_candidates": int,
+            "multivariate": bool,
+            "constant_liar": bool,
+        },
+        "TPESampler",
+    ),
+    "gp": Offer(
+        "Gaussian process; seconds per proposal",
+        {"n_startup_trials": int},
+        "GPSampler",
+    ),
+    "nsgaii": Offer(
+        "genetic algorithm",
+        {
+            "population_size": int,
+            "mutation_prob": float,
+            "crossover_prob": float,
+            "swapping_prob": float,
+        },
+        "NSGAIISampler",
+    ),
+    "random": Offer("uniformly at random", {}, "RandomSampler"),
+    "qmc": Offer(
+        "low-discrepancy sequence",
+        {"qmc_type": str, "scramble": bool},
+        "QMCSampler",
+        seeded_by_study=True,
+    ),
+    "bruteforce": Offer("every architecture once, in random order", {}, "BruteForceSampler"),
+    "exhaustive": Offer("every architecture once, in the order of the space"),
+}
+
+
+def offered() -> Mapping[str, Offer]:
+    """Returns the strategies by name."""
+    return OFFERS
+
+
+def option_problems(name: str, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
+    """Returns (path below ``strategy``, problem) for an unknown name or an option it lacks."""
+    from mixers.registry import suggestion
+
+    offer = OFFERS.get(name)
+    if offer is None:
+        return [("name", f"unknown strategy {name!r}; {suggestion(name, OFFERS)}")]
+    problems = []
+    for option, value in options.items():
+        expected = offer.options.get(option)
+        if expected is None:
+            hint = suggestion(option, offer.options)
+            problems.append((f"options.{option}", f"strategy {name!r} has no such option; {hint}"))
+        elif not _fits(value, expected):
+            problems.append((f"options.{option}", f"expected {expected.__name__}, got {value!r}"))
+    return problems
+
+
+def _fits(value: OptionValue, expected: type) -> bool:
+    if isinstance(value, bool) or expected is bool:
+        return isinstance(value, bool) and expected is bool
+    return isinstance(value, (int, float) if expected is float else expected)
+
+
+def make_strategy(name: str, options: Mapping[str, OptionValue], study_seed: int) -> Strategy:
+    """Builds a strategy.
+
+    Raises:
+        ValueError: The name or an option is unknown, or the sampler refuses a value.
+    """
+    problems = option_problems(name, options)
+    if problems:
+        raise ValueError("; ".join(f"strategy.{path}: {text}" for path, text in problems))
+    if not OFFERS[name].sampler:
+        from search.strategies.exhaustive import Exhaustive
+
+        return Exhaustive()
+    from search.strategies.optuna_sampler import OptunaSampler
+
+    return OptunaSampler(OFFERS[name], dict(options), study_seed)

@@ -1,0 +1,259 @@
+"""The study spec: one document that says what is searched, on what, and how trials are trained.
+
+A study is the task, the encoder around the mixers, the space of choices, the objective, the
+training recipe, the strategy, the baselines, the tolerance and the seed. The budget is not part
+of it: the same study goes on under a larger one. Everything that can be known before training is
+checked when the document is read, so that a wrong study never spends any of its budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from mixers.activation import Activation
+from mixers.config import FrozenModel, Items, MixerConfig, canonical_json
+from mixers.spec import AnyMixer, BlockSpec, EncoderSpec
+from search.tasks.base import TaskConfig, TaskSizes
+from search.tasks.objective import StudyTasks
+
+DEFAULT_REFERENCE = "attention"
+DEFAULT_CHEAP = "sepconv"
+
+
+def expand_notation(items: Any) -> Any:
+    """Turns notation such as ``"sepconv(kernel_size=9)"`` among the items into configs."""
+    if isinstance(items, str):
+        items = [items]
+    if not isinstance(items, list | tuple):
+        return items
+    from mixers.notation import parse_architecture
+
+    expanded: list[Any] = []
+    for item in items:
+        if isinstance(item, str) and not item.replace("_", "").replace(".", "").isalnum():
+            expanded += parse_architecture(item)
+        else:
+            expanded.append(item)
+    return expanded
+
+
+def default_choices() -> tuple[MixerConfig, ...]:
+    """Returns the five mixers of the default space; attention compares rotated positions."""
+    from mixers.notation import parse_architecture
+
+    return parse_architecture("attention(rotary=true), sepconv, bproj, average, hardmax_shift")
+
+
+Choices = Annotated[Items[AnyMixer], BeforeValidator(expand_notation)]
+StudyTask = Annotated[TaskConfig, StudyTasks()]
+
+
+def default_task() -> TaskConfig:
+    """Returns masked language modelling on the embedded corpus."""
+    from search.tasks.base import task_registry
+
+    config: TaskConfig = task_registry().load("mlm").config_type.model_validate({"kind": "mlm"})
+    return config
+
+
+class Section(FrozenModel):
+    """A part of a study spec; the text under each field describes it in schemas and files."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class EncoderTemplate(Section):
+    """The encoder that every architecture of the study shares; the mixers fill its blocks."""
+
+    d_model: Annotated[int, Field(ge=1)] = 64
+    """Features per token."""
+    n_layers: Annotated[int, Field(ge=1)] = 4
+    """Number of blocks of every architecture of the space; only baselines may be shorter."""
+    d_ff: Annotated[int, Field(ge=0)] = 256
+    """Width of the feed-forward layers; 0 = none."""
+    activation: Activation = "gelu"
+    """Activation of the feed-forward layers: gelu, relu or a piecewise-linear function."""
+    norm: Literal["pre", "post", "none"] = "pre"
+    """Where LayerNorm stands: before each sub-layer, after each residual sum, or nowhere."""
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    """What is added to the embeddings for every mixer; rotary is a field of the mixers."""
+    embedding_norm: bool = False
+    """LayerNorm over the summed embeddings."""
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """Dropout rate after the embeddings and on each update."""
+    norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
+    """Epsilon of every LayerNorm."""
+    bias: bool = True
+    """Whether the feed-forward layers have biases."""
+
+
+class LayerChoices(Section):
+    """Choices of one layer that differ from those of the others."""
+
+    layer: Annotated[int, Field(ge=0)]
+    """Index of the layer, from 0 at the input."""
+    choices: Choices
+    """Mixers to choose from at this layer."""
+
+
+class SpaceSpec(Section):
+    """Which mixers each layer chooses from."""
+
+    choices: Choices = Field(default_factory=default_choices)
+    """Mixers to choose from at every layer that `layers` does not name."""
+    layers: Items[LayerChoices] = ()
+    """Layers with choices of their own."""
+
+
+class TrainingSpec(Section):
+    """How every trial is trained; one recipe for all architectures."""
+
+    steps: Annotated[int, Field(ge=1)] = 600
+    """Optimiser steps."""
+    batch_size: Annotated[int, Field(ge=1)] = 32
+    """Sequences per step."""
+    learning_rate: Annotated[float, Field(gt=0.0)] = 6e-3
+    """Peak learning rate of AdamW."""
+    warmup_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
+    """Share of the steps during which the learning rate rises; afterwards it falls."""
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    """Weight decay of AdamW."""
+    gradient_clip: Annotated[float, Field(ge=0.0)] = 1.0
+    """Largest norm of the gradient; 0 = no clipping."""
+    validations: Annotated[int, Field(ge=1)] = 6
+    """Readings of the selection split, equally spaced, the last at the end."""
+    precision: Literal["auto", "32", "bf16"] = "auto"
+    """Number format: auto takes bf16 on GPUs that have it, 32 bits elsewhere."""
+
+
+class StrategySpec(Section):
+    """How the next architecture is chosen."""
+
+    name: str = "tpe"
+    """Name of the strategy: an Optuna sampler, or exhaustive."""
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    """The strategy's own options."""
+
+
+class BaselineSpec(Section):
+    """The pure stacks that everything is compared with, each a choice named by kind or notation."""
+
+    reference: str = DEFAULT_REFERENCE
+    """The mixer to be replaced; the default also stands outside the space."""
+    cheap: str = DEFAULT_CHEAP
+    """Its replacement in the baselines; without sepconv among the choices, the first other one."""
+
+
+class StudySpec(Section):
+    """A study: what is searched, on which task, under which recipe."""
+
+    schema_version: Literal[1] = 1
+    """Version of this format."""
+    task: StudyTask = Field(default_factory=default_task)
+    """What the encoders are trained for, with its data."""
+    encoder: EncoderTemplate = EncoderTemplate()
+    """The encoder around the mixers."""
+    space: SpaceSpec = Field(default_factory=SpaceSpec)
+    """The choices of each layer."""
+    objectives: Annotated[Items[str], Field(min_length=1)] = ("loss",)
+    """The metric that ranks, read on the selection split (exactly one)."""
+    metrics: Items[str] = ("accuracy",)
+    """Metrics recorded beside the objective."""
+    training: TrainingSpec = TrainingSpec()
+    """The recipe of every trial."""
+    strategy: StrategySpec = StrategySpec()
+    """How the next architecture is chosen."""
+    baselines: BaselineSpec = BaselineSpec()
+    """The pure stacks to compare with."""
+    tolerance: Annotated[float, Field(gt=0.0)] = 0.02
+    """How much worse than the reference still counts as equal, in the objective's unit."""
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    """Seed of the study; repeats train with seed + 1, seed + 2, and so on."""
+
+    @model_validator(mode="after")
+    def check_as_a_whole(self) -> Self:
+        """Resolves the choices for the study's sizes and checks what no field shows alone."""
+        from search.study_checks import problems, resolved_space
+
+        # The model is frozen for everybody else; resolved choices are part of its validation.
+        self.__dict__["space"] = resolved_space(self)
+        found: list[InitErrorDetails] = [
+            InitErrorDetails(
+                type=PydanticCustomError("does_not_fit", "{problem}", {"problem": problem}),
+                loc=path,
+                input=None,
+            )
+            for path, problem in problems(self)
+        ]
+        if found:
+            raise ValidationError.from_exception_data("StudySpec", found)
+        return self
+
+    @property
+    def objective(self) -> str:
+        """Name of the metric that ranks."""
+        return self.objectives[0]
+
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Whether a lower or a higher objective is better."""
+        from search.study_checks import metric_facts
+
+        return metric_facts(self, self.objective).direction
+
+    @property
+    def unit(self) -> str:
+        """Unit of the objective and of the tolerance."""
+        from search.study_checks import metric_facts
+
+        return metric_facts(self, self.objective).unit
+
+    @property
+    def sizes(self) -> TaskSizes:
+        """Sizes that the task's data decides."""
+        return self.task.sizes
+
+    @property
+    def default_name(self) -> str:
+        """The study's name unless one is given: task and 8 hex digits of its canonical JSON."""
+        return f"{self.task.kind}-{hashlib.sha256(canonical_json(self).encode()).hexdigest()[:8]}"
+
+    def encoder_spec(
+        self, mixers: Sequence[MixerConfig], task_sizes: TaskSizes | None = None
+    ) -> EncoderSpec:
+        """Puts mixers, first layer first, into the study's encoder.
+
+        Args:
+            mixers: One config per layer; the number of layers is theirs.
+            task_sizes: Sizes that the data decides; the task's own by default.
+
+        Raises:
+            pydantic.ValidationError: A mixer does not fit the sizes.
+        """
+        sizes = task_sizes or self.sizes
+        template = self.encoder
+        return EncoderSpec(
+            vocab_size=sizes.vocab_size,
+            d_model=template.d_model,
+            max_seq_len=sizes.max_seq_len,
+            n_segments=sizes.n_segments,
+            norm=template.norm,
+            positions=template.positions,
+            embedding_norm=template.embedding_norm,
+            dropout=template.dropout,
+            norm_eps=template.norm_eps,
+            blocks=tuple(
+                BlockSpec(
+                    mixer=mixer,
+                    d_ff=template.d_ff,
+                    activation=template.activation,
+                    bias=template.bias,
+                )
+                for mixer in mixers
+            ),
+        )

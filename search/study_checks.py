@@ -1,0 +1,144 @@
+"""Checks of a study that need several of its parts, and the facts of its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from mixers.config import MixerConfig
+
+if TYPE_CHECKING:
+    from search.study import SpaceSpec, StudySpec
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class MetricFacts:
+    """What a name of a metric stands for."""
+
+    name: str
+    unit: str
+    direction: Literal["minimize", "maximize"]
+
+
+def metric_facts(study: StudySpec, name: str) -> MetricFacts:
+    """Returns unit and direction of a metric of the study.
+
+    Raises:
+        ValueError: No metric has this name.
+    """
+    from search.metrics import metric_registry
+    from search.tasks.objective import ObjectiveConfig
+
+    if isinstance(study.task, ObjectiveConfig):
+        return MetricFacts(name, study.task.unit, study.task.direction)
+    metric = metric_registry().load(name)
+    return MetricFacts(name, metric.unit, metric.direction)
+
+
+def resolved_space(study: StudySpec) -> SpaceSpec:
+    """Returns the space with every choice resolved for the study's sizes.
+
+    Two ways to write one choice become one, so they make one study and one architecture.
+    """
+    sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
+
+    def resolved(choices: Sequence[MixerConfig]) -> tuple[MixerConfig, ...]:
+        return tuple(config.resolve(**sizes) for config in choices)
+
+    layers = tuple(
+        entry.model_copy(update={"choices": resolved(entry.choices)})
+        for entry in study.space.layers
+    )
+    return study.space.model_copy(
+        update={"choices": resolved(study.space.choices), "layers": layers}
+    )
+
+
+def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    """Yields (path, what is wrong and what to do) for everything that no field shows alone."""
+    yield from _choice_problems(study, ("space", "choices"), study.space.choices)
+    yield from _layer_problems(study)
+    yield from _metric_problems(study)
+    yield from _strategy_problems(study)
+    yield from _baseline_problems(study)
+    yield from _training_problems(study)
+
+
+def _choice_problems(
+    study: StudySpec, path: Path, choices: Sequence[MixerConfig]
+) -> Iterator[tuple[Path, str]]:
+    sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
+    if not choices:
+        yield path, "no mixer to choose from; name at least one"
+    for index, config in enumerate(choices):
+        for field, problem in config.conflicts(**sizes):
+            yield (*path, index, config.kind, field), problem
+        if config in choices[:index]:
+            first = choices.index(config)
+            yield (*path, index), f"the same choice as number {first}; give each choice once"
+
+
+def _layer_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    n_layers = study.encoder.n_layers
+    seen: set[int] = set()
+    for index, entry in enumerate(study.space.layers):
+        path: Path = ("space", "layers", index)
+        if entry.layer >= n_layers:
+            yield (
+                (*path, "layer"),
+                f"there is no layer {entry.layer}; {n_layers} layers count from 0 to "
+                f"{n_layers - 1} (encoder.n_layers)",
+            )
+        if entry.layer in seen:
+            yield (*path, "layer"), f"layer {entry.layer} is named twice; merge its choices"
+        seen.add(entry.layer)
+        yield from _choice_problems(study, (*path, "choices"), entry.choices)
+
+
+def _metric_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    if len(study.objectives) > 1:
+        yield ("objectives",), "one objective is optimised for now; move the others to metrics"
+    named = [("objectives", i, n) for i, n in enumerate(study.objectives)]
+    named += [("metrics", i, n) for i, n in enumerate(study.metrics)]
+    seen: set[str] = set()
+    for field, index, name in named:
+        if name in seen:
+            yield (field, index), f"metric {name!r} is named twice"
+        seen.add(name)
+        try:
+            metric_facts(study, name)
+        except ValueError as error:
+            yield (field, index), str(error)
+
+
+def _strategy_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    from search.strategies.catalog import option_problems
+
+    for path, problem in option_problems(study.strategy.name, study.strategy.options):
+        yield ("strategy", *path.split(".")), problem
+
+
+def _baseline_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    from search.baselines import cheap_mixer, reference_mixer
+
+    found: list[MixerConfig] = []
+    for field, resolve in (("reference", reference_mixer), ("cheap", cheap_mixer)):
+        try:
+            found.append(resolve(study))
+        except ValueError as error:
+            yield ("baselines", field), str(error)
+    if len(found) == 2 and found[0] == found[1] and len(study.space.choices) > 1:
+        yield ("baselines", "cheap"), "the same choice as baselines.reference; name another one"
+
+
+def _training_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    training = study.training
+    if training.validations > training.steps:
+        yield (
+            ("training", "validations"),
+            f"{training.validations} readings do not fit into {training.steps} steps; "
+            "lower it or raise training.steps",
+        )
