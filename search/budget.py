@@ -1,0 +1,125 @@
+"""What a run may spend: a number of trials, time, or training FLOPs.
+
+A budget is a property of the call, not of the study: the same study goes on under a larger one.
+The arithmetic is on counts that the store reads inside the transaction of a claim, so it holds
+with any number of workers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from search.errors import InputError
+
+Unit = Literal["trials", "seconds", "flops"]
+
+EXAMPLES = "20 (trials), 30m or 2h (time), 3e15flop (training FLOPs)"
+SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+TRAINING_TO_FORWARD_FLOPS = 3  # the backward pass costs two forward passes
+
+_TIME = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_TIME_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+_FLOPS = re.compile(r"(\d+(?:\.\d+)?(?:e\+?\d+)?)flops?")
+
+
+class Spending(Protocol):
+    """What a study has used so far, as the store counts it at the moment of a claim."""
+
+    @property
+    def by_phase(self) -> Mapping[str, int]:
+        """Started trials of each phase."""
+
+    @property
+    def started(self) -> int:
+        """Started trials, whatever their outcome."""
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds during which the study had a live lease, summed over all calls."""
+
+    @property
+    def flops(self) -> int:
+        """Training FLOPs, spent and reserved."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An amount of one unit; ``amount`` is positive and finite."""
+
+    unit: Unit
+    amount: float
+
+    @classmethod
+    def parse(cls, text: str | int) -> Budget:
+        """Reads ``20``, ``90s``, ``30m``, ``2h``, ``1h30m`` or ``3e15flop``.
+
+        Raises:
+            InputError: the text is none of these, or the amount is not positive.
+        """
+        if isinstance(text, bool) or not isinstance(text, int | str):
+            raise InputError(f"budget {text!r}: expected text such as {EXAMPLES}")
+        compact = str(text).strip().lower().replace(" ", "")
+        budget = cls._read(compact)
+        if budget is None:
+            raise InputError(f"budget '{text}' is not understood; write {EXAMPLES}")
+        if not (0 < budget.amount < math.inf):
+            raise InputError(f"budget '{text}' allows nothing; write {EXAMPLES}")
+        return budget
+
+    @classmethod
+    def _read(cls, compact: str) -> Budget | None:
+        if re.fullmatch(r"\d+", compact):
+            return cls("trials", int(compact))
+        if _TIME.fullmatch(compact):
+            parts = _TIME_PART.findall(compact)
+            return cls("seconds", sum(float(n) * SECONDS_PER_UNIT[u] for n, u in parts))
+        if match := _FLOPS.fullmatch(compact):
+            return cls("flops", float(match[1]))
+        return None
+
+    def spent(self, counts: Spending) -> float:
+        """Returns what the counts amount to in this budget's unit."""
+        if self.unit == "trials":
+            return counts.started
+        return counts.busy_s if self.unit == "seconds" else counts.flops
+
+    def left(self, counts: Spending) -> float:
+        """Returns the amount that is left, never below zero."""
+        return max(0.0, self.amount - self.spent(counts))
+
+    def is_used_up(self, counts: Spending) -> bool:
+        """Says whether another trial may not start."""
+        return self.spent(counts) >= self.amount
+
+    def __str__(self) -> str:
+        if self.unit == "trials":
+            return f"{int(self.amount)} trials"
+        return self.words(self.amount)
+
+    def words(self, amount: float) -> str:
+        """Writes an amount of this unit for people."""
+        if self.unit == "trials":
+            return f"{int(amount)} trial{'' if int(amount) == 1 else 's'}"
+        if self.unit == "flops":
+            return f"{amount:.3g} FLOPs"
+        return duration_words(amount)
+
+
+def duration_words(seconds: float) -> str:
+    """Writes a duration for people: ``45 s``, ``12 min``, ``1 h 30 min``."""
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def training_flops(forward_flops: int, *, steps: int, batch_size: int) -> int:
+    """Returns the FLOPs of a training: 3 x forward FLOPs of a sequence x sequences."""
+    return TRAINING_TO_FORWARD_FLOPS * forward_flops * steps * batch_size

@@ -1,0 +1,86 @@
+"""What each part of a budget is for: baselines, then search, then confirmation.
+
+Baselines take at most a third, in the order of their list; the last third confirms finalists with
+fresh seeds on the test split; what lies between is search. Pure functions of counts and rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from search.budget import Budget, Spending
+
+Phase = Literal["baseline", "screen", "search", "confirm", "recipe"]
+
+MIN_TRIALS_TO_CONFIRM = 6
+PHASES_IN_ORDER: tuple[Phase, ...] = ("baseline", "search", "confirm")
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """What is left to do in each phase, as far as the rows show.
+
+    Attributes:
+        listed_baselines: length of the baselines' list (trained or not).
+        open_phases: the phases that still have something to train: a baseline of the list not
+            trained yet, an architecture of the space not trained yet, a finalist to confirm.
+    """
+
+    listed_baselines: int
+    open_phases: frozenset[Phase]
+
+
+def quotas(n_trials: int, listed_baselines: int) -> dict[Phase, int]:
+    """Splits a budget of trials into phases; the parts sum to ``n_trials``."""
+    baselines = min(n_trials // 3, listed_baselines)
+    confirm = n_trials // 3 if n_trials >= MIN_TRIALS_TO_CONFIRM else 0
+    return {"baseline": baselines, "search": n_trials - baselines - confirm, "confirm": confirm}
+
+
+def next_phase(budget: Budget, counts: Spending, agenda: Agenda) -> Phase | None:
+    """Chooses the phase of the next trial, or None where nothing may or can start.
+
+    A share that a phase cannot use (no baseline is missing, nothing to confirm) goes to search.
+    Where the space is used up, confirmation keeps to its share, so that the run ends.
+    """
+    if budget.is_used_up(counts):
+        return None
+    if budget.unit == "trials":
+        wanted = _wanted_by_count(int(budget.amount), counts.by_phase, agenda)
+    else:
+        wanted = _wanted_by_share(budget.spent(counts) / budget.amount, agenda)
+    if wanted is not None:
+        return wanted
+    if "search" in agenda.open_phases:
+        return "search"
+    return "confirm" if _may_confirm_early(budget, counts, agenda) else None
+
+
+def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phase | None:
+    shares = quotas(n, agenda.listed_baselines)
+    for phase in PHASES_IN_ORDER:
+        if phase in agenda.open_phases and started.get(phase, 0) < shares[phase]:
+            return phase
+    return None
+
+
+def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
+    if spent < 1 / 3 and "baseline" in agenda.open_phases:
+        return "baseline"
+    if spent < 2 / 3:
+        return "search" if "search" in agenda.open_phases else None
+    return "confirm" if "confirm" in agenda.open_phases else None
+
+
+def _may_confirm_early(budget: Budget, counts: Spending, agenda: Agenda) -> bool:
+    if budget.unit == "trials" or "confirm" not in agenda.open_phases:
+        return False
+    confirmed = counts.by_phase.get("confirm", 0)
+    return 2 * confirmed < counts.started - confirmed
+
+
+def left_out(roles: Collection[str], trained: Collection[str]) -> tuple[str, ...]:
+    """Returns the baselines of the list that the budget left out, in order."""
+    return tuple(role for role in roles if role not in trained)
