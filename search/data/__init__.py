@@ -1,0 +1,1 @@
+"""Text for tasks: one loader for three sources, three splits, a tokenizer, a safe cache."""
