@@ -11,6 +11,11 @@ from torch.nn.functional import conv1d, glu, pad
 from mixers.base import TokenMixer, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
 
+WHOLE = 128
+"""Longest input taken as one product; measured on a CPU, as is BLOCK."""
+BLOCK = 64
+"""Outputs per product for longer input."""
+
 
 class SeparableConfig(MixerConfig):
     """Config of `sepconv`.
@@ -63,7 +68,7 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         return MixerTraits(
             reach=config.kernel_size // 2,
             linear=False,
-            position_aware=True,
+            position_aware=config.kernel_size > 1,
             causal=True,
             fixed_length=False,
             cost="n",
@@ -90,18 +95,37 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         return out
 
     def convolve(self, x: Tensor) -> Tensor:
-        """Correlate every channel of x (B, N, D) with its filter by one product per filter."""
-        batch, seq_len, _ = x.shape
-        n_filters = len(self.filters)
-        grouped = x.view(batch, seq_len, n_filters, -1).permute(2, 1, 0, 3)
-        flat = grouped.reshape(n_filters, seq_len, -1)
-        mixed = torch.bmm(self.bands(seq_len), flat)
-        return mixed.view(n_filters, seq_len, batch, -1).permute(2, 1, 0, 3).reshape(x.shape)
+        """Correlate every channel of x (B, N, D) with its filter by one product per filter.
 
-    def bands(self, seq_len: int) -> Tensor:
-        """Return the filters as band matrices, (F, N, N): entry (j, i) is the tap from i to j."""
-        places = torch.arange(seq_len, device=self.filters.device)
-        taps = places[None, :] - places[:, None] + self.before
-        inside = (taps >= 0) & (taps < self.config.kernel_size)
-        picked = self.filters[:, taps.clamp(0, self.config.kernel_size - 1)]
-        return picked.where(inside, 0.0)
+        Long inputs are cut into blocks of outputs, each with the window of inputs that it sees: the
+        band is the same for every block, so the work stays linear in N.
+        """
+        batch, seq_len, d_model = x.shape
+        n_filters, kernel_size = self.filters.shape
+        rows = seq_len if seq_len <= WHOLE else BLOCK
+        n_blocks = -(-seq_len // rows)
+        band = self.bands(rows)
+        if n_blocks == 1:
+            windows = x.mT[:, None]
+            band = band[:, :, self.before : self.before + seq_len]
+        else:
+            missing = n_blocks * rows - seq_len
+            padded = pad(x, (0, 0, self.before, self.after + missing))
+            windows = padded.unfold(1, rows + kernel_size - 1, rows)
+        split = (batch, n_blocks, n_filters, d_model // n_filters, windows.shape[-1])
+        by_filter = windows.view(split).permute(2, 4, 0, 1, 3)
+        columns = batch * n_blocks * d_model // n_filters
+        mixed = torch.bmm(band, by_filter.reshape(n_filters, band.shape[2], columns))
+        mixed = mixed.view(n_filters, rows, batch, n_blocks, d_model // n_filters)
+        return mixed.permute(2, 3, 1, 0, 4).reshape(batch, n_blocks * rows, d_model)[:, :seq_len]
+
+    def bands(self, rows: int) -> Tensor:
+        """Return each filter as a band matrix, (F, rows, rows + K - 1): row j holds it from j on.
+
+        Filters followed by `rows` zeros, repeated and read one step shorter per row, shift right
+        row by row: no index, so the gradient is a sum and not a scatter.
+        """
+        n_filters, kernel_size = self.filters.shape
+        repeated = pad(self.filters, (0, rows))[:, None].expand(-1, rows, -1).flatten(1)
+        width = rows + kernel_size - 1
+        return repeated[:, : rows * width].view(n_filters, rows, width)
