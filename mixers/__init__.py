@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mixers import testing
     from mixers.base import TokenMixer, zero_padding
     from mixers.catalogue import available, build, register
     from mixers.config import MixerConfig, MixerTraits
@@ -41,6 +42,7 @@ __all__ = [
     "format_architecture",
     "parse_architecture",
     "register",
+    "testing",
     "zero_padding",
 ]
 
@@ -64,6 +66,8 @@ HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "testing":
+        return import_module("mixers.testing")
     if name not in HOME_OF:
         raise AttributeError(f"module 'mixers' has no attribute {name!r}")
     return getattr(import_module(f"mixers.{HOME_OF[name]}"), name)

@@ -1,0 +1,142 @@
+"""Conformance kit: measures every claim of a mixer. Plain functions, no test framework needed.
+
+    from mixers.testing import check_mixer
+    check_mixer("sepconv")
+
+In a test suite, one test per check:
+
+    @pytest.mark.parametrize("check", checks(MyMixer), ids=str)
+    def test__my_mixer__keeps_its_claims(check):
+        check()
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mixers.catalogue import mixer_config
+from mixers.config import MixerConfig
+from mixers.conformance import CHECKS, CheckFunction, Subject, influence
+from mixers.errors import ConformanceError, MixerError
+from mixers.registry import mixer_registry
+
+if TYPE_CHECKING:
+    from mixers.base import TokenMixer
+
+__all__ = ["Check", "ConformanceError", "check_mixer", "checks", "influence"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim of one config, ready to be measured by calling it.
+
+    Attributes:
+        name: Name of the check, as `expected_failures` has it.
+        subject: What is measured.
+        function: The measurement.
+        expected: Why it is known to fail, or None.
+    """
+
+    name: str
+    subject: Subject
+    function: CheckFunction
+    expected: str | None = None
+
+    def __str__(self) -> str:
+        """Return an id for test reports."""
+        return f"{self.subject.label}-{self.name}"
+
+    def __call__(self) -> None:
+        """Measure.
+
+        Raises:
+            ConformanceError: The claim does not hold; or it is listed as a known failure and holds.
+        """
+        try:
+            self.function(self.subject)
+        except ConformanceError:
+            if self.expected is None:
+                raise
+            return
+        if self.expected is not None:
+            raise ConformanceError(
+                self.subject.kind,
+                f"{self.name} is a known failure ({self.expected})",
+                "it passes",
+                "take it out of expected_failures",
+            )
+
+
+def check_mixer(
+    mixer: "str | type[TokenMixer[Any]]",
+    configs: Sequence[MixerConfig | Mapping[str, Any]] | None = None,
+    *,
+    d_model: int = 16,
+    seq_len: int = 12,
+    expected_failures: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Measure every claim of a mixer and stop at the first that does not hold.
+
+    Args:
+        mixer: A registered kind, or a mixer class.
+        configs: Configs to measure; by default the one that `{"kind": ...}` alone gives.
+        d_model: Features per token, to be chosen so that the configs fit.
+        seq_len: Tokens of the test inputs.
+        expected_failures: {name of a check: reason}; it is an error if such a check passes.
+
+    Returns:
+        The checks that were made.
+
+    Raises:
+        ConformanceError: With the claim, the measurement and a counterexample.
+        MixerError: The mixer is unknown, or an expected failure names no check.
+    """
+    made = []
+    for check in checks(
+        mixer,
+        configs,
+        d_model=d_model,
+        seq_len=seq_len,
+        expected_failures=expected_failures,
+    ):
+        check()
+        made.append(str(check))
+    return made
+
+
+def checks(
+    mixer: "str | type[TokenMixer[Any]]",
+    configs: Sequence[MixerConfig | Mapping[str, Any]] | None = None,
+    *,
+    d_model: int = 16,
+    seq_len: int = 12,
+    expected_failures: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks that `check_mixer` makes, for one test each; arguments as there."""
+    known = dict(expected_failures or {})
+    unknown = sorted(set(known) - set(CHECKS))
+    if unknown:
+        raise MixerError(f"no check is called {unknown[0]!r}; the checks are {', '.join(CHECKS)}")
+    return [
+        Check(name, subject, function, known.get(name))
+        for subject in subjects(mixer, configs, d_model, seq_len)
+        for name, function in CHECKS.items()
+    ]
+
+
+def subjects(
+    mixer: "str | type[TokenMixer[Any]]",
+    configs: Sequence[MixerConfig | Mapping[str, Any]] | None,
+    d_model: int,
+    seq_len: int,
+) -> Iterator[Subject]:
+    """Yield one subject per config."""
+    mixer_type = mixer_registry.load(mixer) if isinstance(mixer, str) else mixer
+    for config in [{}] if configs is None else configs:
+        if isinstance(config, MixerConfig):
+            valid = config
+        elif isinstance(mixer, str):
+            valid = mixer_config({"kind": mixer, **config})
+        else:
+            valid = mixer_type.config_type.model_validate(dict(config), strict=True)
+        yield Subject(mixer_type, valid, d_model, seq_len)
