@@ -4,7 +4,7 @@ All measure in float64 with parameters moved away from their initial values: a b
 zero, or an output that does, would hide faults.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ TOLERANCE = 1e-8
 FREE_OPS = 64
 """Operations per number of the input that a formula may count and PyTorch's counter does not
 (means, maxima, Fourier transforms)."""
+
+FAR = 1024
+"""Tokens of the input whose ends a global mixer must connect."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,8 @@ def check_padding_content(subject: Subject) -> None:
         inputs = [x, *mixer.parameters()]
         if not out.requires_grad:
             return real, [torch.zeros_like(tensor) for tensor in inputs]
-        return real, list(torch.autograd.grad((real * weight).sum(), inputs, allow_unused=False))
+        loss = (real * weight).sum()
+        return real, list(torch.autograd.grad(loss, inputs, materialize_grads=True))
 
     wanted, wanted_grads = run(0.0)
     for content in (1.0, -1e4, float("nan"), float("inf")):
@@ -213,7 +217,9 @@ def check_empty_row(subject: Subject) -> None:
             raise subject.fail("rows do not see each other", gap(alone, out[:1]), where)
         if not out.requires_grad:
             continue
-        grads = torch.autograd.grad(out.square().sum(), [x, *mixer.parameters()])
+        grads = torch.autograd.grad(
+            out.square().sum(), [x, *mixer.parameters()], materialize_grads=True
+        )
         if not all(torch.isfinite(grad).all() for grad in grads):
             raise subject.fail("a row without real tokens has finite gradients", "NaN", where)
 
@@ -307,6 +313,7 @@ def check_reach(subject: Subject) -> None:
             raise subject.fail(
                 "reach='global'", f"output {output} stays", f"token {token} of {n} replaced"
             )
+        check_far(subject)
         return
     beyond = (moved & (distance > reach)).nonzero()
     if len(beyond):
@@ -319,6 +326,23 @@ def check_reach(subject: Subject) -> None:
             f"no output moves with a token more than {farthest} away",
             f"every one of {n} tokens replaced in turn",
         )
+
+
+def check_far(subject: Subject) -> None:
+    """A global mixer connects the two ends of an input that is longer than any usual window."""
+    mixer = subject.build(max_seq_len=FAR)
+    ends = [0, FAR - 1]
+    moved = torch.zeros(FAR, 2, dtype=torch.bool)
+    for seed in range(24):
+        moved |= influence(mixer, subject.tokens(1, FAR, seed=10 + seed), tokens=ends)
+        if moved[ends].all():
+            return
+    output, token = (~moved[ends]).nonzero()[0].tolist()
+    raise subject.fail(
+        "reach='global'",
+        f"output {ends[output]} stays",
+        f"token {ends[token]} of {FAR} replaced",
+    )
 
 
 def check_linear(subject: Subject) -> None:
@@ -434,7 +458,13 @@ def causal_modes(subject: Subject) -> list[bool]:
     return [False, True] if subject.mixer_type.traits(subject.config).causal else [False]
 
 
-def influence(mixer: nn.Module, x: Tensor, mask: Tensor | None = None) -> Tensor:
+def influence(
+    mixer: nn.Module,
+    x: Tensor,
+    mask: Tensor | None = None,
+    *,
+    tokens: Sequence[int] | None = None,
+) -> Tensor:
     """Return which outputs move with which tokens, (N, N) bool: entry (j, i) is output j, token i.
 
     Every token is replaced several times, by tokens of several sizes, since a mixer that selects
@@ -444,17 +474,18 @@ def influence(mixer: nn.Module, x: Tensor, mask: Tensor | None = None) -> Tensor
         mixer: The mixer, in eval mode.
         x: One input, (1, N, D).
         mask: (1, N) bool, True = real token; padded outputs count as not moving.
+        tokens: The tokens to replace, one column each; by default all.
     """
-    n = x.shape[1]
+    places = torch.arange(x.shape[1]) if tokens is None else torch.tensor(tokens)
     generator = torch.Generator().manual_seed(4)
-    moved = torch.zeros(n, n, dtype=torch.bool)
+    moved = torch.zeros(x.shape[1], len(places), dtype=torch.bool)
     with torch.no_grad():
         base = mixer(x, mask)
-        many = None if mask is None else mask.expand(n, -1)
+        many = None if mask is None else mask.expand(len(places), -1)
         for size in (1.0, 1.0, 4.0, 4.0, 16.0):
-            variants = x.repeat(n, 1, 1)
-            fresh = torch.randn(n, x.shape[2], generator=generator, dtype=torch.float64)
-            variants[torch.arange(n), torch.arange(n)] = (size * fresh).to(x.dtype)
+            variants = x.repeat(len(places), 1, 1)
+            fresh = torch.randn(len(places), x.shape[2], generator=generator, dtype=torch.float64)
+            variants[torch.arange(len(places)), places] = (size * fresh).to(x.dtype)
             moved |= differ(base.expand_as(variants), mixer(variants, many)).T
     if mask is not None:
         moved &= mask.T

@@ -50,10 +50,11 @@ class Check:
         """Measure.
 
         Raises:
-            ConformanceError: The claim does not hold; or it is listed as a known failure and holds.
+            ConformanceError: The claim does not hold, the mixer raises something that is not a
+                MixerError, or the check is listed as a known failure and passes.
         """
         try:
-            self.function(self.subject)
+            self.measure()
         except ConformanceError:
             if self.expected is None:
                 raise
@@ -65,6 +66,20 @@ class Check:
                 "it passes",
                 "take it out of expected_failures",
             )
+
+    def measure(self) -> None:
+        """Call the measurement; what the mixer itself raises becomes a ConformanceError."""
+        try:
+            self.function(self.subject)
+        except MixerError:
+            raise
+        except Exception as error:
+            raise ConformanceError(
+                self.subject.label,
+                f"{self.name} can be measured",
+                f"{type(error).__name__}: {error}",
+                "see the traceback above this one",
+            ) from error
 
 
 def check_mixer(
