@@ -1,0 +1,125 @@
+"""The kit passes every built-in mixer, catches every planted fault and every flipped claim."""
+
+from functools import cache
+
+import pytest
+from faulty_mixers import FAULTS, Honest
+
+import mixers
+from mixers.catalogue import mixer_config
+from mixers.conformance import CHECKS, Subject
+from mixers.errors import ConformanceError
+from mixers.registry import mixer_registry
+from mixers.testing import check_mixer, checks
+
+CONFIGS = {
+    "attention": [{}, {"n_heads": 4}, {"rotary": True}],
+    "average": [{}],
+    "bproj": [{}],
+    "hardmax_shift": [{}, {"rule": "sign"}, {"n_heads": 2}],
+    "identity": [{}],
+    "sepconv": [
+        {},
+        {"kernel_size": 1},
+        {"kernel_size": 4, "n_filters": 2},
+        {"kernel_size": 9, "n_filters": 16},
+    ],
+}
+
+
+def every_check():
+    return [check for kind, configs in CONFIGS.items() for check in checks(kind, configs)]
+
+
+def test__configs__cover_every_built_in_kind():
+    built_in = {k for k, info in mixers.available().items() if info.distribution == "mixsearch"}
+    assert built_in == set(CONFIGS)
+
+
+@pytest.mark.parametrize("check", every_check(), ids=str)
+def test__built_in__keeps_its_claim(check):
+    check()
+
+
+def test__honest_mixer__passes_every_check():
+    assert len(check_mixer(Honest)) == len(CHECKS)
+
+
+@pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
+def test__planted_fault__is_caught_by_its_check(faulty):
+    by_name = {check.name: check for check in checks(faulty)}
+    with pytest.raises(ConformanceError) as caught:
+        by_name[FAULTS[faulty]]()
+    assert caught.value.measured
+    assert caught.value.counterexample
+    with pytest.raises(ConformanceError):
+        check_mixer(faulty)
+
+
+# Not among them: causal, since disclaiming what one could do is no false claim. The planted faults
+# cover it.
+FLIPS = [
+    ("reach", "global", "reach"),
+    ("reach", 2, "reach"),
+    ("linear", None, "linear"),
+    ("position_aware", None, "position_aware"),
+    ("fixed_length", None, "fixed_length"),
+    ("cost", "n", "cost"),
+    ("cost", "n log n", "cost"),
+    ("cost", "n^2", "cost"),
+]
+
+
+@cache
+def flipped(kind, trait, value):
+    """Return (class with one claim changed, config), or None if that is no change."""
+    mixer_type, config = mixer_registry.load(kind), mixer_config(kind)
+    true_value = getattr(mixer_type.traits(config), trait)
+    false_value = (not true_value) if value is None else value
+    if false_value == true_value or (kind == "identity" and trait == "cost"):
+        return None  # zero FLOPs grow like anything
+
+    class Liar(mixer_type):
+        @classmethod
+        def traits(cls, config):
+            return mixer_type.traits(config).model_copy(update={trait: false_value})
+
+    return Liar, config
+
+
+@pytest.mark.parametrize(
+    ("kind", "trait", "value", "check"),
+    [
+        (kind, trait, value, check)
+        for kind in CONFIGS
+        for trait, value, check in FLIPS
+        if flipped(kind, trait, value) is not None
+    ],
+)
+def test__flipped_claim__is_caught(kind, trait, value, check):
+    liar, config = flipped(kind, trait, value)
+    with pytest.raises(ConformanceError):
+        CHECKS[check](Subject(liar, config, 16, 12))
+
+
+def test__expected_failure__that_fails__is_accepted():
+    from faulty_mixers import UnusedParameter
+
+    check_mixer(
+        UnusedParameter, expected_failures={"every_parameter_gets_gradient": "kept for a test"}
+    )
+
+
+def test__expected_failure__that_passes__is_an_error():
+    with pytest.raises(ConformanceError, match="take it out of expected_failures"):
+        check_mixer("average", expected_failures={"linear": "an outdated reason"})
+
+
+def test__expected_failure__of_no_check__names_the_checks():
+    with pytest.raises(mixers.MixerError, match="no check is called 'linaer'"):
+        check_mixer("average", expected_failures={"linaer": "x"})
+
+
+def test__unknown_kind__suggests_the_nearest():
+    with pytest.raises(mixers.UnknownMixerError, match="did you mean 'sepconv'"):
+        check_mixer("sepcnv")
