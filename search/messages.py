@@ -13,12 +13,32 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from mixers.config import FrozenModel
+from mixers.config import FrozenModel, Items
+from mixers.spec import EncoderSpec
+from search.study import StudySpec
+from search.tasks.base import Split
 
-Split = Literal["train", "selection", "test"]
 Outcome = Literal["completed", "diverged", "stopped"]
 Cause = Literal["error", "out_of_memory", "hung", "lost", "proof"]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+
+
+class TrialConfig(FrozenModel):
+    """All that a training process needs to know of a trial; it needs no database.
+
+    ``seed`` decides initialisation, order and masking of the training data and dropout; the
+    study's own seed draws evaluation windows, masks and probe contexts. ``splits`` are read at the
+    end of a completed trial.
+    """
+
+    study: StudySpec
+    spec: EncoderSpec
+    seed: Annotated[int, Field(ge=0)]
+    splits: Items[Split] = ("selection",)
+    threads: Annotated[int, Field(ge=1)] = 1
+    device: str = "cpu"
+    cache_dir: str
+    check_proof: bool = True
 
 
 class Timing(FrozenModel):
@@ -134,7 +154,7 @@ class TrialResult(FrozenModel):
     ``steps`` and ``sequences`` count what was trained, ``seconds`` the wall time of the trial.
     ``evaluations`` holds the metrics of each split that was read at the end (of what there was
     time for when the trial was stopped: the last selection reading). ``proof`` is absent for a
-    diverged trial, whose weights answer nothing.
+    diverged trial, whose weights answer nothing. ``stages`` says where the seconds went.
     """
 
     outcome: Outcome
@@ -147,6 +167,7 @@ class TrialResult(FrozenModel):
     probes: tuple[ProbeReading, ...]
     proof: MixerProof | None
     environment: dict[str, str]
+    stages: dict[str, float] = Field(default_factory=dict)
 
 
 class TrialFailure(FrozenModel):
