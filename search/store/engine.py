@@ -1,0 +1,149 @@
+"""Engines for both databases, their clock and their locks, and errors in one line."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, literal_column, select
+from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, ProgrammingError
+
+from search.errors import StoreError
+from search.store.address import Address
+from search.store.types import UtcDateTime
+
+BUSY_TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 10
+WRITE = "search_write"
+
+# Advisory locks of PostgreSQL are numbers: a first one of ours, a second one for the purpose.
+LOCK_SPACE = 0x6D69786D
+EVENTS_LOCK = -1
+SCHEMA_LOCK = -2
+
+dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def make_engine(address: Address) -> Engine:
+    """Make an engine; nothing is opened yet.
+
+    Raises:
+        StoreError: The driver for PostgreSQL is not installed.
+    """
+    if address.is_sqlite:
+        engine = create_engine(
+            address.url,
+            json_serializer=dump_json,
+            connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", prepare_sqlite)
+        event.listen(engine, "begin", begin_sqlite)
+        return engine
+    try:
+        return create_engine(
+            address.url,
+            json_serializer=dump_json,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
+        )
+    except (ImportError, NoSuchModuleError):
+        raise StoreError(
+            f"{address.label}: PostgreSQL needs its driver; pip install 'mixsearch[postgres]'"
+        ) from None
+
+
+def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
+    """Set what SQLite keeps per connection. We begin transactions, not the driver."""
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def begin_sqlite(connection: Connection) -> None:
+    """Begin; a writer takes the write lock at once, so it never fails half-way for want of it."""
+    writes = connection.get_execution_options().get(WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def reading(engine: Engine, address: Address) -> Iterator[Connection]:
+    """One consistent view of the store."""
+    with translated(address), engine.connect() as connection:
+        if not address.is_sqlite:
+            connection = connection.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def writing(engine: Engine, address: Address, *, lock: int | None = None) -> Iterator[Connection]:
+    """One short transaction that writes, committed at the end.
+
+    Args:
+        engine: The engine.
+        address: For messages.
+        lock: Writers with the same number take turns (PostgreSQL; SQLite has one writer anyway).
+    """
+    with translated(address), engine.connect() as plain:
+        connection = plain.execution_options(**{WRITE: True})
+        with connection.begin():
+            if lock is not None:
+                take_lock(connection, lock)
+            yield connection
+
+
+def take_lock(connection: Connection, number: int) -> None:
+    """Wait for an advisory lock that ends with the transaction; nothing to do on SQLite."""
+    if connection.dialect.name == "postgresql":
+        # The second number has 32 bits; studies beyond them share locks, which only costs time.
+        connection.execute(select(func.pg_advisory_xact_lock(LOCK_SPACE, number % 2**31)))
+
+
+def database_time(connection: Connection) -> datetime:
+    """Return the database's own time, by which leases run out."""
+    if connection.dialect.name == "sqlite":
+        clock = literal_column("strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')", UtcDateTime)
+    else:
+        clock = literal_column("clock_timestamp()", UtcDateTime)
+    return connection.execute(select(clock)).scalar_one()
+
+
+@contextmanager
+def translated(address: Address) -> Iterator[None]:
+    """Turn a database's errors into one line: which store, what is wrong, what to do."""
+    try:
+        yield
+    except (IntegrityError, ProgrammingError):
+        raise  # ours, not the user's
+    except DBAPIError as error:
+        raise StoreError(f"{address.label}: {explain_failure(error, address)}") from error
+
+
+def explain_failure(error: DBAPIError, address: Address) -> str:
+    """Say what a driver's error means for the user."""
+    message = address.scrub(str(error.orig))
+    if not address.is_sqlite:
+        return f"PostgreSQL cannot be used: {message}"
+    for sign, meaning in SQLITE_FAILURES.items():
+        if sign in message:
+            return meaning
+    return f"SQLite cannot use it: {message}"
+
+
+SQLITE_FAILURES = {
+    "disk is full": "the disk is full; free some space and run the same command again "
+    "(what was stored is kept)",
+    "is locked": f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s; end that "
+    "program and run the same command again",
+    "readonly database": "it cannot be written to; check the permissions of the file and its "
+    "folder, or name another with --store",
+    "unable to open": "it cannot be opened; check the permissions of the file and its folder",
+    "not a database": "it is not an SQLite database; name another with --store",
+    "malformed": "the file is damaged; put back a copy, or save what can be read with "
+    "sqlite3 and its command .recover",
+}

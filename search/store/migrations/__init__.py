@@ -1,0 +1,1 @@
+"""Alembic migrations; they ship with the package and need no alembic.ini."""
