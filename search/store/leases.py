@@ -1,0 +1,207 @@
+"""Leases: who may work on a trial, until when, and what happens to a trial that was left alone.
+
+The fencing token of a lease is the number of its attempt. A lease that ran out goes on to count
+until somebody takes the trial over: a slow worker loses nothing unless it is really replaced.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
+
+from search.rows import Claim, TrialState
+from search.store.engine import database_time
+from search.store.events import record
+from search.store.tables import Attempt, Study, Trial
+from search.store.types import AnyRow
+
+MOST_LOST_ATTEMPTS = 3
+
+
+def start_attempt(
+    connection: Connection,
+    *,
+    study_id: int,
+    trial_id: int,
+    number: int,
+    worker_id: int,
+    now: datetime,
+    lease_s: float,
+) -> None:
+    """Write the attempt that holds the lease, and start the study's clock if it stood still."""
+    connection.execute(
+        insert(Attempt).values(
+            trial_id=trial_id,
+            number=number,
+            study_id=study_id,
+            worker_id=worker_id,
+            started_at=now,
+            heartbeat_at=now,
+            lease_expires_at=now + timedelta(seconds=lease_s),
+            step=0,
+        )
+    )
+    connection.execute(
+        update(Study).where(Study.id == study_id, Study.busy_since.is_(None)).values(busy_since=now)
+    )
+
+
+def end_attempt(
+    connection: Connection, claim: Claim, ended_at: datetime, outcome: str, **fields: Any
+) -> bool:
+    """End the live attempt of a claim; says whether it was still live."""
+    ended = connection.execute(
+        update(Attempt)
+        .where(
+            Attempt.trial_id == claim.trial_id,
+            Attempt.number == claim.token,
+            Attempt.ended_at.is_(None),
+        )
+        .values(ended_at=ended_at, outcome=outcome, **fields)
+    )
+    if ended.rowcount == 0:
+        return False
+    rest_clock(connection, claim.study_id, ended_at)
+    return True
+
+
+def rest_clock(connection: Connection, study_id: int, at: datetime) -> None:
+    """Stop the study's clock at a time, unless another lease is live."""
+    live = exists().where(Attempt.study_id == study_id, Attempt.ended_at.is_(None))
+    since = connection.execute(
+        select(Study.busy_since).where(Study.id == study_id, Study.busy_since.is_not(None), ~live)
+    ).scalar_one_or_none()
+    if since is not None:
+        connection.execute(
+            update(Study)
+            .where(Study.id == study_id)
+            .values(busy_s=Study.busy_s + max(0.0, (at - since).total_seconds()), busy_since=None)
+        )
+
+
+def holds_lease(connection: Connection, claim: Claim) -> bool:
+    """Whether nobody has taken the claim's trial over."""
+    return (
+        connection.execute(
+            select(Attempt.number).where(
+                Attempt.trial_id == claim.trial_id,
+                Attempt.number == claim.token,
+                Attempt.ended_at.is_(None),
+            )
+        ).scalar_one_or_none()
+        is not None
+    )
+
+
+def heartbeat(connection: Connection, claim: Claim) -> bool:
+    """Renew a lease; False when the trial was taken over."""
+    now = database_time(connection)
+    renewed = connection.execute(
+        update(Attempt)
+        .where(
+            Attempt.trial_id == claim.trial_id,
+            Attempt.number == claim.token,
+            Attempt.ended_at.is_(None),
+        )
+        .values(heartbeat_at=now, lease_expires_at=now + timedelta(seconds=claim.lease_s))
+    )
+    return renewed.rowcount == 1
+
+
+def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:
+    """Give a trial back: a reservation without an architecture is deleted, others are queued."""
+    state = connection.execute(
+        select(Trial.state).where(Trial.id == claim.trial_id).with_for_update()
+    ).scalar_one_or_none()
+    now = database_time(connection)
+    if state is None or not end_attempt(connection, claim, now, "preempted", message=reason):
+        return
+    if state == "proposed":
+        connection.execute(delete(Trial).where(Trial.id == claim.trial_id))
+        return
+    set_state(connection, claim.trial_id, "queued", reason)
+    kind = "trial_returned" if returned else "trial_preempted"
+    record(connection, claim.study_id, kind, now, claim.trial_id, reason=reason)
+
+
+def set_state(
+    connection: Connection, trial_id: int, state: TrialState, reason: str | None, **fields: Any
+) -> None:
+    """Set a trial's state with its reason."""
+    connection.execute(
+        update(Trial).where(Trial.id == trial_id).values(state=state, reason=reason, **fields)
+    )
+
+
+def studies_with_expired(connection: Connection) -> Sequence[int]:
+    """Return the studies in which a lease ran out."""
+    now = database_time(connection)
+    return (
+        connection.execute(
+            select(Attempt.study_id)
+            .where(Attempt.ended_at.is_(None), Attempt.lease_expires_at < now)
+            .distinct()
+        )
+        .scalars()
+        .all()
+    )
+
+
+def reap(connection: Connection, study_id: int, now: datetime) -> int:
+    """Take back what workers of a study left alone; returns how many trials that were.
+
+    A reservation goes back to the budget. A trial is queued for another attempt, or fails when it
+    was lost too often: something about it kills its workers.
+    """
+    expired = connection.execute(
+        select(
+            Attempt.trial_id,
+            Attempt.number,
+            Attempt.lease_expires_at,
+            Trial.state,
+            Trial.number.label("trial_number"),
+        )
+        .join(Trial, Trial.id == Attempt.trial_id)
+        .where(
+            Attempt.study_id == study_id,
+            Attempt.ended_at.is_(None),
+            Attempt.lease_expires_at < now,
+        )
+        .order_by(Attempt.lease_expires_at)
+        .with_for_update(of=Attempt, skip_locked=True)
+    ).all()
+    for row in expired:
+        reap_one(connection, study_id, row, now)
+    if expired:
+        rest_clock(connection, study_id, expired[-1].lease_expires_at)
+    return len(expired)
+
+
+def reap_one(connection: Connection, study_id: int, row: AnyRow, now: datetime) -> None:
+    """Take one trial back."""
+    if row.state == "proposed":
+        connection.execute(delete(Trial).where(Trial.id == row.trial_id))
+        record(connection, study_id, "reservation_lost", now, None, number=row.trial_number)
+        return
+    connection.execute(
+        update(Attempt)
+        .where(Attempt.trial_id == row.trial_id, Attempt.number == row.number)
+        .values(
+            ended_at=row.lease_expires_at,
+            outcome="lost",
+            cause="lost",
+            message="the worker gave no sign of life until its lease ran out",
+        )
+    )
+    lost = connection.execute(
+        select(func.count()).where(Attempt.trial_id == row.trial_id, Attempt.outcome == "lost")
+    ).scalar_one()
+    if lost < MOST_LOST_ATTEMPTS:
+        reason = "its worker was lost"
+        set_state(connection, row.trial_id, "queued", reason)
+        record(connection, study_id, "trial_lost", now, row.trial_id, attempt=row.number)
+        return
+    reason = f"its worker was lost {lost} times"
+    set_state(connection, row.trial_id, "failed", reason, error=reason, finished_at=now)
+    record(connection, study_id, "trial_failed", now, row.trial_id, cause="lost", reason=reason)

@@ -1,0 +1,260 @@
+"""Reading trials: as rows for the answers and strategies, as whole documents for people."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, and_, select, text
+from sqlalchemy.orm import aliased
+
+from search.errors import NothingThereError
+from search.rows import TrialRow
+from search.store.measurements import (
+    Artifact,
+    Cost,
+    Environment,
+    Evaluation,
+    Event,
+    MetricPoint,
+    Probe,
+    Proof,
+)
+from search.store.tables import Attempt, Base, SpaceRevision, Study, Trial, TrialBlock, Worker
+from search.store.types import AnyRow, UtcDateTime
+
+
+def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) -> list[TrialRow]:
+    """Return every trial of a study by number, in five queries however many there are."""
+    study = connection.execute(
+        select(Study.name, Study.objective).where(Study.id == study_id)
+    ).one()
+    final = aliased(Probe)
+    found = connection.execute(
+        select(
+            Trial.id,
+            Trial.number,
+            Trial.phase,
+            Trial.role,
+            Trial.state,
+            Trial.reason,
+            Trial.arch_id,
+            Trial.code,
+            Trial.notation,
+            Trial.n_layers,
+            Trial.seed,
+            Trial.seed_index,
+            Trial.sampler_params,
+            Trial.sampler_attrs,
+            Trial.steps,
+            Trial.seconds,
+            Trial.reused_from,
+            Trial.error,
+            Cost.params,
+            Cost.flops,
+            Cost.step_s,
+            Cost.latency_s,
+            final.value.label("probe"),
+            Worker.name.label("worker"),
+        )
+        .outerjoin(Cost, Cost.trial_id == Trial.id)
+        .outerjoin(
+            final,
+            and_(final.trial_id == Trial.id, final.moment == "final", final.name == "probe"),
+        )
+        .outerjoin(Worker, Worker.id == Trial.worker_id)
+        .where(Trial.study_id == study_id)
+        .order_by(Trial.number)
+    ).all()
+    mixers = layer_notations(connection, study_id)
+    metrics = split_metrics(connection, study_id)
+    points = curve_points(connection, study_id, study.objective) if curves else {}
+    return [
+        TrialRow(
+            id=row.id,
+            study=study.name,
+            number=row.number,
+            phase=row.phase,
+            role=row.role,
+            state=row.state,
+            reason=row.reason,
+            arch_id=row.arch_id,
+            code=row.code or "",
+            notation=row.notation or "",
+            mixers=tuple(mixers.get(row.id, ())),
+            n_layers=row.n_layers or 0,
+            seed=row.seed or 0,
+            seed_index=row.seed_index or 0,
+            selection=metrics.get((row.id, "selection"), {}),
+            test=metrics.get((row.id, "test"), {}),
+            params=row.params,
+            flops=row.flops,
+            step_s=row.step_s,
+            latency_s=row.latency_s,
+            probe=row.probe,
+            steps=row.steps,
+            seconds=row.seconds,
+            reused_from=row.reused_from,
+            curve=tuple(points.get(row.id, ())),
+            params_json=row.sampler_params,
+            sampler_attrs=row.sampler_attrs,
+            worker=row.worker,
+            error=row.error,
+        )
+        for row in found
+    ]
+
+
+def layer_notations(connection: Connection, study_id: int) -> Mapping[int, list[str]]:
+    """Return the notation of each layer, by trial."""
+    result: dict[int, list[str]] = defaultdict(list)
+    for trial_id, notation in connection.execute(
+        select(TrialBlock.trial_id, TrialBlock.notation)
+        .join(Trial, Trial.id == TrialBlock.trial_id)
+        .where(Trial.study_id == study_id)
+        .order_by(TrialBlock.trial_id, TrialBlock.layer)
+    ):
+        result[trial_id].append(notation)
+    return result
+
+
+def split_metrics(
+    connection: Connection, study_id: int
+) -> Mapping[tuple[int, str], dict[str, float]]:
+    """Return the final metrics by trial and split."""
+    result: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
+    for trial_id, split, metric, value in connection.execute(
+        select(Evaluation.trial_id, Evaluation.split, Evaluation.metric, Evaluation.value)
+        .join(Trial, Trial.id == Evaluation.trial_id)
+        .where(Trial.study_id == study_id)
+    ):
+        result[trial_id, split][metric] = value
+    return result
+
+
+def curve_points(
+    connection: Connection, study_id: int, objective: str
+) -> Mapping[int, list[tuple[int, float]]]:
+    """Return (step, objective on selection) by trial."""
+    result: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for trial_id, step, value in connection.execute(
+        select(MetricPoint.trial_id, MetricPoint.step, MetricPoint.value)
+        .join(Trial, Trial.id == MetricPoint.trial_id)
+        .where(
+            Trial.study_id == study_id,
+            MetricPoint.split == "selection",
+            MetricPoint.metric == objective,
+        )
+        .order_by(MetricPoint.trial_id, MetricPoint.step)
+    ):
+        result[trial_id].append((step, value))
+    return result
+
+
+def trial_document(connection: Connection, trial_id: int) -> dict[str, Any]:
+    """Return all that is known about a trial, as plain JSON values.
+
+    Raises:
+        NothingThereError: There is no such trial.
+    """
+    flat = flat_trial(connection, trial_id)
+    if flat is None:
+        raise NothingThereError(f"there is no trial with id {trial_id}")
+    trial = one(connection, Trial, Trial.id == trial_id)
+    document = flat | {
+        name: trial[name]
+        for name in ("spec", "training_key", "sampler_params", "sampler_attrs", "attempt")
+    }
+    document["plugins"] = one(connection, SpaceRevision, SpaceRevision.id == trial["revision_id"])[
+        "plugins"
+    ]
+    for name, model in (("blocks", TrialBlock), ("attempts", Attempt), ("artifacts", Artifact)):
+        document[name] = many(connection, model, trial_id)
+    document["curves"] = curves_document(connection, trial_id)
+    document["evaluations"] = defaultdict(dict)
+    for row in many(connection, Evaluation, trial_id):
+        document["evaluations"][row["split"]][row["metric"]] = row["value"]
+    document["probes"] = defaultdict(dict)
+    for row in many(connection, Probe, trial_id):
+        document["probes"][row["moment"]][row["name"]] = row["value"]
+    document["evaluations"] = dict(document["evaluations"])
+    document["probes"] = dict(document["probes"])
+    document["costs"] = next(iter(many(connection, Cost, trial_id)), None)
+    document["proof"] = next(iter(many(connection, Proof, trial_id)), None)
+    environment = one(connection, Environment, Environment.id == trial["environment_id"])
+    document["environment"] = environment.get("facts", {})
+    return document
+
+
+def curves_document(connection: Connection, trial_id: int) -> dict[str, list[list[float]]]:
+    """Return "split.metric" -> [[step, value], ...]."""
+    curves: dict[str, list[list[float]]] = defaultdict(list)
+    for row in many(connection, MetricPoint, trial_id):
+        curves[f"{row['split']}.{row['metric']}"].append([row["step"], row["value"]])
+    return dict(curves)
+
+
+def one(connection: Connection, model: type[Base], condition: Any) -> dict[str, Any]:
+    """Return one row as a plain document, empty when there is none."""
+    found = connection.execute(select(model).where(condition)).one_or_none()
+    return plain_row(found) if found is not None else {}
+
+
+def many(connection: Connection, model: type[Base], trial_id: int) -> list[dict[str, Any]]:
+    """Return a trial's rows of a table by key, as plain documents without the trial's id."""
+    columns = model.__table__.c
+    key = list(model.__table__.primary_key)
+    found = connection.execute(
+        select(model).where(columns["trial_id"] == trial_id).order_by(*key)
+    ).all()
+    return [
+        {name: value for name, value in plain_row(row).items() if name != "trial_id"}
+        for row in found
+    ]
+
+
+def leaderboard(connection: Connection, study: str, limit: int | None) -> list[dict[str, Any]]:
+    """Return the leaderboard of a study, best first, with the mark of the Pareto front."""
+    sql = "SELECT * FROM pareto WHERE study = :study ORDER BY place"
+    if limit is not None:
+        sql += f" LIMIT {int(limit)}"
+    return [flagged(plain_row(row)) for row in connection.execute(text(sql), {"study": study})]
+
+
+def flagged(row: dict[str, Any]) -> dict[str, Any]:
+    """Turn SQLite's 0 and 1 into what they mean."""
+    return row | {name: bool(row[name]) for name in ("is_baseline", "is_pareto")}
+
+
+def flat_trial(connection: Connection, trial_id: int) -> dict[str, Any] | None:
+    """Return a trial's row of `trials_flat`, None when there is no such trial."""
+    statement = text("SELECT * FROM trials_flat WHERE trial = :trial").columns(
+        created_at=UtcDateTime, finished_at=UtcDateTime
+    )
+    found = connection.execute(statement, {"trial": trial_id}).one_or_none()
+    return plain_row(found) if found is not None else None
+
+
+def events_after(
+    connection: Connection, after_id: int, study_id: int | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return events by rising id."""
+    statement = select(Event).where(Event.id > after_id).order_by(Event.id).limit(limit)
+    if study_id is not None:
+        statement = statement.where(Event.study_id == study_id)
+    return [plain_row(row) for row in connection.execute(statement).all()]
+
+
+def plain_row(row: AnyRow) -> dict[str, Any]:
+    """Return a row as JSON values by column."""
+    return {name: plain(value) for name, value in row._mapping.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value of either database as a JSON value; times as ISO 8601 text."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value

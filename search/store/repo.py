@@ -1,0 +1,392 @@
+"""The store: the only code that opens transactions, and all that other code may ask of it."""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import Connection, Engine, insert, select, update
+
+from search.errors import StoreError
+from search.rows import (
+    Claim,
+    CommitOutcome,
+    StudyRow,
+    StudyState,
+    TrialRow,
+    VerdictRow,
+)
+from search.store import claiming, leases, query, reading, results, studies
+from search.store.address import Address, parse_address
+from search.store.engine import database_time, make_engine
+from search.store.engine import reading as read_transaction
+from search.store.engine import writing as write_transaction
+from search.store.opening import WAYS_OUT, check_file
+from search.store.schema import inspect_schema, migrate, require_current
+from search.store.tables import Attempt, Worker
+
+if TYPE_CHECKING:
+    from mixers.spec import EncoderSpec
+    from search.messages import Progress, Report, TrialFailure, TrialResult
+    from search.study import StudySpec
+
+LEASE_S = 90.0
+ROW_LIMIT = 1000
+TIMEOUT_S = 10.0
+STUDIES_LOCK = 0  # ids of studies start at 1
+
+
+class Store:
+    """Studies, trials and all that was measured, in SQLite or PostgreSQL.
+
+    Every method is one short transaction; no connection is held between calls. A `study` is named
+    by its name or its id. Database errors are `StoreError`s of one line.
+    """
+
+    def __init__(self, engine: Engine, address: Address, lease_s: float) -> None:
+        self.engine = engine
+        self.address = address
+        self.lease_s = lease_s
+
+    @classmethod
+    def open(
+        cls, url: str = "sqlite:///search.db", create: bool = True, *, lease_s: float = LEASE_S
+    ) -> Self:
+        """Open a store; an empty database is filled with the tables if `create`.
+
+        Args:
+            url: An SQLAlchemy URL of SQLite or PostgreSQL, or the path of an SQLite file.
+            create: Whether to make what is not there.
+            lease_s: Seconds after which a worker that gave no sign of life loses its trial.
+
+        Raises:
+            InputError: The URL is wrong.
+            NothingThereError: There is no store, and none is to be made.
+            StoreError: It is unreadable, of another program, older or newer, or on a network file
+                system. It is then left as it was.
+        """
+        address = parse_address(url)
+        check_file(address, create=create)
+        engine = make_engine(address)
+        try:
+            with read_transaction(engine, address) as connection:
+                schema = inspect_schema(connection)
+            if schema.kind == "empty" and create:
+                migrate(engine, address)
+            else:
+                require_current(schema, address)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine, address, lease_s)
+
+    @property
+    def url(self) -> str:
+        """The store's place without its password, for messages."""
+        return self.address.label
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view of the store."""
+        with read_transaction(self.engine, self.address) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self, lock: int | None = None) -> Iterator[Connection]:
+        """One short transaction that writes; those with one lock take turns."""
+        with write_transaction(self.engine, self.address, lock=lock) as connection:
+            yield connection
+
+    # Studies
+
+    def ensure_study(
+        self, name: str, spec: "StudySpec", plugins: Mapping[str, tuple[str, str]]
+    ) -> StudyRow:
+        """Create a study, or continue the one of that name.
+
+        Args:
+            name: A study is its name.
+            spec: Its spec; the budget is not part of it.
+            plugins: Distribution and version of every mixer kind of its space. Other versions than
+                last time give a new space revision.
+
+        Raises:
+            InputError: The name is bound to another spec; names the paths that differ.
+        """
+        with self.writing(STUDIES_LOCK) as connection:
+            return studies.ensure_study(connection, name, spec, plugins)
+
+    def study(self, study: str | int) -> StudyRow:
+        """Return a study.
+
+        Raises:
+            NothingThereError: There is none; suggests the nearest names.
+        """
+        with self.reading() as connection:
+            return studies.study_row(connection, studies.find_study(connection, study))
+
+    def studies(self) -> list[StudyRow]:
+        """Return all studies, oldest first."""
+        with self.reading() as connection:
+            return studies.all_studies(connection)
+
+    def set_study_state(self, study_id: int, state: StudyState, reason: str | None) -> None:
+        """Set a study's state and why.
+
+        `paused` and `stopped` keep it from handing out trials; after any other state the next
+        claim sets it to `running`.
+        """
+        with self.writing(study_id) as connection:
+            studies.set_study_state(connection, study_id, state, reason)
+
+    def save_verdicts(self, study_id: int, rows: Sequence[VerdictRow | Mapping[str, Any]]) -> None:
+        """Replace a study's verdicts by those of a new answer, in their order."""
+        with self.writing(study_id) as connection:
+            studies.save_verdicts(connection, study_id, rows)
+
+    # Workers
+
+    def register_worker(
+        self,
+        *,
+        host: str | None = None,
+        pid: int | None = None,
+        devices: Sequence[str] = (),
+    ) -> int:
+        """Register a process that will claim trials; returns its id.
+
+        Raises:
+            StoreError: An SQLite store is in use by a worker on another machine.
+        """
+        host = host or socket.gethostname()
+        pid = pid or os.getpid()
+        with self.writing(STUDIES_LOCK) as connection:
+            if self.address.is_sqlite:
+                self.refuse_second_host(connection, host)
+            return connection.execute(
+                insert(Worker)
+                .values(
+                    name=f"{host}-{pid}",
+                    host=host,
+                    pid=pid,
+                    devices=list(devices),
+                    started_at=database_time(connection),
+                )
+                .returning(Worker.id)
+            ).scalar_one()
+
+    def refuse_second_host(self, connection: Connection, host: str) -> None:
+        """SQLite's locks do not reach another machine."""
+        other = connection.execute(
+            select(Worker.host)
+            .join(Attempt, Attempt.worker_id == Worker.id)
+            .where(
+                Worker.host != host,
+                Attempt.ended_at.is_(None),
+                Attempt.lease_expires_at > database_time(connection),
+            )
+            .limit(1)
+        ).scalar_one_or_none()
+        if other is not None:
+            raise StoreError(
+                f"{self.url}: a worker on {other} uses this SQLite file, and it cannot be shared "
+                f"between machines; {WAYS_OUT}"
+            )
+
+    def close_worker(self, worker_id: int) -> None:
+        """Note that a worker ended in good order."""
+        with self.writing() as connection:
+            connection.execute(
+                update(Worker)
+                .where(Worker.id == worker_id)
+                .values(closed_at=database_time(connection))
+            )
+
+    # Claims
+
+    def reserve(
+        self,
+        study_id: int,
+        worker: int,
+        choose: claiming.Choose,
+        resume: claiming.Resume | None = None,
+    ) -> Claim | None:
+        """Claim work: a queued trial, or the next number for a phase.
+
+        Expired leases are taken back first. A claim with `spec` is a queued trial and runs at
+        once; one without needs `commit`.
+
+        Args:
+            study_id: The study.
+            worker: Id of the worker.
+            choose: Pure and quick; gets the counts, returns the phase of the next trial, or None
+                when the budget is used up.
+            resume: Whether a queued trial may go on (it is in the counts already); always, by
+                default. A used-up time budget says no.
+
+        Returns:
+            None when the budget is used up, or the study is `paused` or `stopped`.
+        """
+        with self.writing(study_id) as connection:
+            return claiming.reserve(connection, study_id, worker, choose, resume, self.lease_s)
+
+    def commit(
+        self,
+        claim: Claim,
+        spec: "EncoderSpec",
+        *,
+        seed: int,
+        seed_index: int,
+        training_key: str,
+        role: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        study_attrs: Mapping[str, Any] | None = None,
+        flops: int = 0,
+        splits: Sequence[str] = ("selection",),
+    ) -> CommitOutcome:
+        """Give a reservation its architecture.
+
+        Args:
+            claim: From `reserve`.
+            spec: The architecture.
+            seed: Training seed.
+            seed_index: Which of the architecture's seeds that is.
+            training_key: Hash of all that a result depends on besides the two.
+            role: Name of the baseline or finalist.
+            params: The sampler's own parameters.
+            attrs: The sampler's notes about the trial.
+            study_attrs: The sampler's notes about the study; replace the former ones.
+            flops: Training FLOPs to reserve.
+            splits: What the result of another study must have been read on to be taken over.
+
+        Returns:
+            "running": go on and train. "reused": the row is complete, taken over from another
+            study. "duplicate": this study has that row already; the claim stays a reservation and
+            may be committed with another architecture. "lost": the lease was lost; drop the claim.
+
+        Raises:
+            InputError: A NaN or an infinity among params or attrs.
+        """
+        with self.writing(claim.study_id) as connection:
+            return claiming.commit(
+                connection,
+                claim,
+                spec,
+                seed=seed,
+                seed_index=seed_index,
+                training_key=training_key,
+                role=role,
+                params=params or {},
+                attrs=attrs or {},
+                study_attrs=study_attrs or {},
+                flops=flops,
+                splits=splits,
+            )
+
+    def release(self, claim: Claim, returned: bool, reason: str) -> None:
+        """Give a claim back before its end.
+
+        Args:
+            claim: A reservation without an architecture is deleted and frees its number; a
+                committed trial is queued, and its attempt was preempted. No data is ever deleted.
+            returned: True when nothing was left to train, False after an interruption.
+            reason: In words.
+        """
+        with self.writing(claim.study_id) as connection:
+            leases.release(connection, claim, returned, reason)
+
+    def heartbeat(self, claim: Claim) -> bool:
+        """Renew a lease; False when the trial was taken over and its work is in vain."""
+        with self.writing() as connection:
+            return leases.heartbeat(connection, claim)
+
+    def reap(self) -> int:
+        """Take back the trials of workers that died; returns how many."""
+        with self.reading() as connection:
+            expired = leases.studies_with_expired(connection)
+        taken = 0
+        for study_id in expired:
+            with self.writing(study_id) as connection:
+                taken += leases.reap(connection, study_id, database_time(connection))
+        return taken
+
+    # Results
+
+    def report(self, claim: Claim, reports: "Sequence[Report | Progress]") -> bool:
+        """Store reports of a running trial; False when its lease was lost.
+
+        A non-finite value is not stored and makes the trial end as diverged.
+        """
+        with self.writing() as connection:
+            return results.report(connection, claim, reports)
+
+    def finish(self, claim: Claim, result: "TrialResult") -> bool:
+        """End a trial with its result; False when its lease was lost.
+
+        A result that comes too late is kept with its attempt. Non-finite evaluations make the
+        trial diverged.
+        """
+        with self.writing(claim.study_id) as connection:
+            return results.finish(connection, claim, result)
+
+    def fail(self, claim: Claim, failure: "TrialFailure") -> bool:
+        """End a trial as failed; False when its lease was lost."""
+        with self.writing(claim.study_id) as connection:
+            return results.fail(connection, claim, failure)
+
+    # Reading
+
+    def rows(self, study: str | int, *, curves: bool = True) -> list[TrialRow]:
+        """Return every trial of a study by number; without `curves` they are left empty."""
+        with self.reading() as connection:
+            return reading.trial_rows(
+                connection, studies.find_study(connection, study), curves=curves
+            )
+
+    def trial(self, trial_id: int) -> dict[str, Any]:
+        """Return all that is known about a trial, as JSON values.
+
+        These are the columns of `trials_flat`, then spec, plugins, blocks, attempts, curves,
+        evaluations, costs, probes, proof, environment, artifacts.
+
+        Raises:
+            NothingThereError: There is no such trial.
+        """
+        with self.reading() as connection:
+            return reading.trial_document(connection, trial_id)
+
+    def leaderboard(self, study: str | int, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the rows of the view `pareto` of a study, best first."""
+        with self.reading() as connection:
+            name = studies.study_row(connection, studies.find_study(connection, study)).name
+            return reading.leaderboard(connection, name, limit)
+
+    def events(
+        self, after_id: int = 0, *, study: str | int | None = None, limit: int = ROW_LIMIT
+    ) -> list[dict[str, Any]]:
+        """Return events with an id above `after_id`, by rising id."""
+        with self.reading() as connection:
+            study_id = studies.find_study(connection, study) if study is not None else None
+            return reading.events_after(connection, after_id, study_id, limit)
+
+    def query(
+        self, sql: str, limit: int = ROW_LIMIT, timeout_s: float = TIMEOUT_S
+    ) -> query.QueryResult:
+        """Run one SELECT of a user on a connection that cannot write.
+
+        Raises:
+            InputError: It is wrong, it writes, or it takes longer than `timeout_s`.
+        """
+        return query.run_query(self.engine, self.address, sql, limit, timeout_s)

@@ -1,0 +1,291 @@
+"""What comes back from a training process: reports on the way, then a result or a failure."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from search.messages import Costs, ProbeReading, Progress, Report, TrialFailure, TrialResult
+from search.rows import Claim
+from search.store.engine import database_time, dump_json
+from search.store.events import record
+from search.store.finite import non_finite
+from search.store.leases import end_attempt, holds_lease, set_state
+from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
+from search.store.summary import summarise
+from search.store.tables import Attempt, Trial
+
+FLOPS_PER_FORWARD = 3  # a training step costs a forward pass and twice that backwards
+
+
+def report(connection: Connection, claim: Claim, reports: Sequence[Report | Progress]) -> bool:
+    """Store reports; those of a lost lease are dropped."""
+    if not holds_lease(connection, claim):
+        return False
+    steps = [message.step for message in reports]
+    planned = [message.steps for message in reports if isinstance(message, Progress)]
+    if steps:
+        fields = {"step": max(steps)} | ({"n_steps": planned[-1]} if planned else {})
+        connection.execute(
+            update(Attempt)
+            .where(Attempt.trial_id == claim.trial_id, Attempt.number == claim.token)
+            .values(**fields)
+        )
+    readings = [message for message in reports if isinstance(message, Report)]
+    bad = [(message.step, non_finite(message.metrics)) for message in readings]
+    bad = [(step, what) for step, what in bad if what is not None]
+    points = [
+        {
+            "trial_id": claim.trial_id,
+            "split": message.split,
+            "metric": metric,
+            "step": message.step,
+            "value": value,
+        }
+        for message in readings
+        for metric, value in message.metrics.items()
+        if non_finite(value) is None
+    ]
+    write_points(connection, points)
+    if bad:
+        step, what = bad[0]
+        connection.execute(
+            update(Trial)
+            .where(Trial.id == claim.trial_id, Trial.diverged_at.is_(None))
+            .values(diverged_at=step, reason=f"{what} at step {step}")
+        )
+    if points:
+        last = points[-1]["step"]
+        now = database_time(connection)
+        metrics = {f"{p['split']}.{p['metric']}": p["value"] for p in points if p["step"] == last}
+        record(
+            connection, claim.study_id, "report", now, claim.trial_id, step=last, metrics=metrics
+        )
+    return True
+
+
+def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) -> None:
+    """Write points; a resumed attempt overwrites those that it makes again."""
+    if not points:
+        return
+    insert_or = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement = insert_or(MetricPoint)
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["trial_id", "split", "metric", "step"],
+            set_={"value": statement.excluded.value},
+        ),
+        list({tuple(p[k] for k in ("split", "metric", "step")): dict(p) for p in points}.values()),
+    )
+
+
+def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
+    """Store a result; that of a lost lease is kept with its attempt only."""
+    now = database_time(connection)
+    outcome, reason = judged(connection, claim, result)
+    if not end_attempt(connection, claim, now, outcome, message=reason, step=result.steps):
+        keep_orphan(connection, claim, result)
+        return False
+    spent = FLOPS_PER_FORWARD * result.costs.flops * result.sequences
+    set_state(
+        connection,
+        claim.trial_id,
+        outcome,
+        reason,
+        steps=result.steps,
+        sequences=result.sequences,
+        seconds=result.seconds,
+        training_flops=spent,
+        environment_id=environment_id(connection, result.environment),
+        finished_at=now,
+    )
+    # What a diverged network measures says nothing; its curve stays.
+    evaluations = {} if outcome == "diverged" else result.evaluations
+    write_evaluations(connection, claim.trial_id, evaluations)
+    connection.execute(insert(Cost).values(trial_id=claim.trial_id, **cost_columns(result.costs)))
+    write_probes(connection, claim.trial_id, result.probes)
+    if result.proof is not None:
+        connection.execute(
+            insert(Proof).values(
+                trial_id=claim.trial_id,
+                sha256=result.proof.sha256,
+                text=result.proof.text,
+                layers=[layer.model_dump(mode="json") for layer in result.proof.layers],
+            )
+        )
+    if outcome == "completed":
+        arch_id = connection.execute(
+            select(Trial.arch_id).where(Trial.id == claim.trial_id)
+        ).scalar_one()
+        summarise(connection, claim.study_id, arch_id or "")
+    record(
+        connection,
+        claim.study_id,
+        f"trial_{outcome}",
+        now,
+        claim.trial_id,
+        number=claim.number,
+        reason=reason,
+        evaluations=evaluations,
+    )
+    return True
+
+
+def judged(connection: Connection, claim: Claim, result: TrialResult) -> tuple[Any, str]:
+    """Return outcome and reason: a non-finite value on the way or at the end means diverged."""
+    found = non_finite(result.evaluations)
+    if found is not None:
+        return "diverged", f"{found} at step {result.steps}"
+    trial = connection.execute(
+        select(Trial.diverged_at, Trial.reason).where(Trial.id == claim.trial_id)
+    ).one_or_none()
+    if trial is not None and trial.diverged_at is not None and result.outcome != "diverged":
+        return "diverged", trial.reason
+    return result.outcome, result.reason
+
+
+def keep_orphan(connection: Connection, claim: Claim, result: TrialResult) -> None:
+    """Keep a result that came too late for the record; nothing else reads it."""
+    document = result.model_dump(mode="json")
+    if non_finite(document) is not None:
+        document = {"outcome": "diverged", "steps": result.steps}
+    connection.execute(
+        update(Attempt)
+        .where(Attempt.trial_id == claim.trial_id, Attempt.number == claim.token)
+        .values(outcome="orphan", result=document)
+    )
+
+
+def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> bool:
+    """Store a failure; the FLOPs reserved stay spent, so a failing study comes to an end."""
+    now = database_time(connection)
+    if not end_attempt(
+        connection,
+        claim,
+        now,
+        "failed",
+        cause=failure.cause,
+        message=failure.message,
+        traceback=failure.traceback,
+    ):
+        return False
+    reason = f"{failure.cause.replace('_', ' ')}: {failure.message}"
+    set_state(connection, claim.trial_id, "failed", reason, error=failure.message, finished_at=now)
+    record(
+        connection,
+        claim.study_id,
+        "trial_failed",
+        now,
+        claim.trial_id,
+        number=claim.number,
+        cause=failure.cause,
+        reason=failure.message,
+    )
+    return True
+
+
+def write_evaluations(
+    connection: Connection, trial_id: int, evaluations: Mapping[Any, Mapping[str, float]]
+) -> None:
+    """Write one row per split and metric."""
+    rows = [
+        {"trial_id": trial_id, "split": split, "metric": metric, "value": value}
+        for split, metrics in evaluations.items()
+        for metric, value in metrics.items()
+    ]
+    if rows:
+        connection.execute(insert(Evaluation), rows)
+
+
+def cost_columns(costs: Costs) -> dict[str, Any]:
+    """Return the row of `costs`; a time that was not measured stays empty."""
+    step, latency = costs.step_s, costs.latency_s
+    either = latency or step
+    columns: dict[str, Any] = {
+        "params": costs.params,
+        "flops": costs.flops,
+        "peak_memory_bytes": costs.peak_memory_bytes,
+    }
+    if step is not None:
+        columns |= {
+            "step_s": step.median,
+            "step_s_low": step.low,
+            "step_s_high": step.high,
+            "step_n": step.n,
+            "step_batch_size": step.batch_size,
+        }
+    if latency is not None:
+        columns |= {
+            "latency_s": latency.median,
+            "latency_s_low": latency.low,
+            "latency_s_high": latency.high,
+            "latency_n": latency.n,
+            "latency_batch_size": latency.batch_size,
+        }
+    if either is not None:
+        columns |= {"seq_len": either.seq_len, "device": either.device, "dtype": either.dtype}
+    return {name: value for name, value in columns.items() if non_finite(value) is None}
+
+
+def write_probes(connection: Connection, trial_id: int, probes: Iterable[ProbeReading]) -> None:
+    """Write one row per reading; a non-finite one reads as absent."""
+    rows = [
+        {
+            "trial_id": trial_id,
+            "moment": probe.when,
+            "name": name,
+            "value": value if non_finite(value) is None else None,
+        }
+        for probe in probes
+        for name, value in probe.readings.items()
+    ]
+    if rows:
+        connection.execute(insert(Probe), rows)
+
+
+def environment_id(connection: Connection, facts: Mapping[str, str]) -> int | None:
+    """Return the id of a set of facts, stored at its first use."""
+    if not facts:
+        return None
+    document = dict(sorted(facts.items()))
+    sha256 = hashlib.sha256(dump_json(document).encode()).hexdigest()
+    known = select(Environment.id).where(Environment.sha256 == sha256)
+    found = connection.execute(known).scalar_one_or_none()
+    if found is not None:
+        return found
+    insert_or = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(
+        insert_or(Environment)
+        .values(sha256=sha256, facts=document)
+        .on_conflict_do_nothing(index_elements=["sha256"])
+    )
+    return connection.execute(known).scalar_one()
+
+
+def add_artifact(
+    connection: Connection,
+    trial_id: int,
+    kind: str,
+    uri: str,
+    sha256: str | None,
+    size_bytes: int | None,
+    now: datetime,
+) -> int:
+    """Note a file that belongs to a trial; returns its id."""
+    from search.store.measurements import Artifact
+
+    return connection.execute(
+        insert(Artifact)
+        .values(
+            trial_id=trial_id,
+            kind=kind,
+            uri=uri,
+            sha256=sha256,
+            size_bytes=size_bytes,
+            created_at=now,
+        )
+        .returning(Artifact.id)
+    ).scalar_one()
