@@ -1,0 +1,92 @@
+"""A throw-away PostgreSQL cluster for tests: found, started, and gone with its folder.
+
+The server listens on a Unix socket in its own temporary folder, with no network port. As root the
+programs run as the user `postgres`, since the server refuses root.
+"""
+
+import getpass
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+PROGRAMS = "/usr/lib/postgresql/*/bin"
+SERVER_USER = "postgres"
+SPEED = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=60"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running server.
+
+    Attributes:
+        programs: Folder of its programs.
+        folder: Its socket and data.
+        user: Superuser of the databases.
+    """
+
+    programs: Path
+    folder: Path
+    user: str
+
+    def create_database(self) -> str:
+        """Create an empty database; returns its URL."""
+        name = f"t{uuid4().hex[:12]}"
+        run(self.programs / "createdb", "-h", str(self.folder), "-U", self.user, name)
+        return f"postgresql://{self.user}@/{name}?host={self.folder}"
+
+
+def find_programs() -> Path | None:
+    """Return the newest installed server's programs, None when there is no server."""
+    found = [Path(path) for path in glob.glob(PROGRAMS) if (Path(path) / "initdb").exists()]
+    return max(found, key=lambda path: float(path.parent.name), default=None)
+
+
+def why_not() -> str | None:
+    """Return why no cluster can be started, None if one can."""
+    if find_programs() is None:
+        return f"no PostgreSQL server programs in {PROGRAMS}"
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed"
+    if os.geteuid() == 0 and shutil.which("runuser") is None:
+        return "root needs runuser to start PostgreSQL as another user"
+    return None
+
+
+def run(*command: str | Path) -> None:
+    """Run a server program as a user that the server accepts."""
+    words = [str(word) for word in command]
+    if os.geteuid() == 0:
+        words = ["runuser", "-u", SERVER_USER, "--", *words]
+    done = subprocess.run(words, capture_output=True, text=True, cwd="/", check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words}: {done.stdout}{done.stderr}")
+
+
+@contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Start a server and stop it at the end."""
+    programs = find_programs()
+    assert programs is not None
+    with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        if os.geteuid() == 0:
+            shutil.chown(folder, SERVER_USER)
+        data = folder / "data"
+        user = SERVER_USER if os.geteuid() == 0 else getpass.getuser()
+        run(programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync", "-E", "UTF8")
+        options = f"-k {folder} -c listen_addresses='' {SPEED}"
+        log = folder / "log"
+        run(programs / "pg_ctl", "-D", data, "-l", log, "-o", options, "-w", "-t", "60", "start")
+        try:
+            yield Cluster(programs, folder, user)
+        finally:
+            run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
