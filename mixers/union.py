@@ -45,9 +45,10 @@ class RegistryUnion:
         kind = value.get("kind") if isinstance(value, dict) else None
         if isinstance(kind, str) and kind not in self.config_types():
             self.explain_broken(kind)
-        if info.mode == "json":
-            # In JSON mode strict tuples and the like accept what JSON can say.
-            return adapter.validate_json(to_json(value))
+        if info.mode == "json" or isinstance(value, dict):
+            # Mappings from files, the command line and HTTP bodies mean the same: a strict tuple
+            # of a plugin's config accepts a list in each of them.
+            return adapter.validate_json(to_json(value, inf_nan_mode="constants"))
         return adapter.validate_python(value)
 
     def explain_broken(self, kind: str) -> None:
