@@ -1,0 +1,3 @@
+"""Never imported: the name is refused first."""
+
+raise AssertionError("a refused name must not be imported")
