@@ -11,6 +11,7 @@ from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
 if TYPE_CHECKING:
     from mixers.catalogue import MixerInfo
+    from mixers.testing import Check
 
 app = typer.Typer(
     help="List, describe and check the token mixers.",
@@ -49,7 +50,7 @@ def list_mixers(json: JsonOption = False) -> None:
                 f"broken: {name} of {info.distribution} {info.version}: "
                 f"{' '.join(info.broken.split())}"
             )
-    note("`search mixers show KIND` describes one")
+    note("`search mixers show KIND` describes one; `search mixers check KIND` tests its claims")
 
 
 @app.command("show")
@@ -77,6 +78,47 @@ def show_mixer(kind: KindArgument, json: JsonOption = False) -> None:
             flexible=("meaning",),
         )
     )
+
+
+@app.command("check")
+def check_mixers(
+    kinds: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KIND]...", help="Which mixers; all when left out."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure every claim of a mixer; ends with code 1 and a counterexample if one is false."""
+    from mixers.registry import mixer_registry
+    from mixers.testing import checks
+    from search.errors import RunFailedError
+
+    results = []
+    for kind in kinds or list(mixer_registry.usable()):
+        measured = [_measure(kind, check) for check in checks(kind)]
+        results += measured
+        failed = [result for result in measured if not result["holds"]]
+        if json:
+            continue
+        write(f"{kind:<16}{len(measured) - len(failed)} of {len(measured)} checks hold")
+        for result in failed:
+            write(f"  {result['check']}: {result['reason']}")
+    if json:
+        print_json(results)
+    false = sum(not result["holds"] for result in results)
+    if false:
+        raise RunFailedError(f"{false} of {len(results)} checks do not hold, see above")
+
+
+def _measure(kind: str, check: "Check") -> dict[str, Any]:
+    from mixers.errors import MixerError
+
+    reason = None
+    try:
+        check()
+    except MixerError as error:
+        reason = " ".join(str(error).split())
+    return {"kind": kind, "check": check.name, "holds": reason is None, "reason": reason}
 
 
 def _plugin(entry: Any) -> Any:
@@ -191,7 +233,7 @@ def _first_paragraph(cls: type) -> str:
 
 
 def _cost_line(entry: Any) -> str:
-    from search.cli.numbers import scaled
+    from search.wording import scaled
 
     config = _default_config(entry)
     if config is None:
@@ -199,4 +241,4 @@ def _cost_line(entry: Any) -> str:
     module = _plugin(entry)(config, d_model=64, max_seq_len=64)
     parameters = sum(p.numel() for p in module.parameters() if p.requires_grad)
     flops = _plugin(entry).flops(config, d_model=64, seq_len=64)
-    return f"{scaled(parameters)} parameters, {scaled(flops, 'FLOP')} forward"
+    return f"{scaled(parameters)} parameters, {scaled(flops)} FLOPs forward"

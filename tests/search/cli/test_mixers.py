@@ -46,3 +46,30 @@ def test__show__misspelt_kind__nearest_and_code_2(capsys: pytest.CaptureFixture[
     done = call(capsys, "mixers", "show", "atention")
     assert done.code == 2
     assert "did you mean 'attention'?" in done.error_line
+
+
+def test__check__two_kinds__every_claim_of_both_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done = call(capsys, "mixers", "check", "average", "identity", "--json")
+    results = json.loads(done.out)
+    assert done.code == 0
+    assert {result["kind"] for result in results} == {"average", "identity"}
+    assert all(result["holds"] for result in results)
+
+
+def test__check__false_claim__counterexample_and_code_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mixers.builtin.average import AverageAttention
+
+    honest = AverageAttention.traits
+    monkeypatch.setattr(
+        AverageAttention,
+        "traits",
+        classmethod(lambda _, config: honest(config).model_copy(update={"reach": 1})),
+    )
+    done = call(capsys, "mixers", "check", "average")
+    assert done.code == 1
+    assert "counterexample" in done.out
+    assert "do not hold" in done.error_line
