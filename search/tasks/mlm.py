@@ -46,7 +46,11 @@ class MlmConfig(TaskConfig):
     mask_probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.15
     """Share of a window's tokens to predict; at least one token is."""
     evaluation_windows: Annotated[int, Field(ge=1)] = 512
-    """Most windows to evaluate a split on: an even sample over its documents, drawn once."""
+    """Most windows to read of the selection split at every validation: an even sample over its
+    documents, drawn once per study."""
+    test_windows: Annotated[int, Field(ge=1)] = 2048
+    """Most windows to read of the test split. It is read once per confirmed architecture, and its
+    sampling error does not shrink with more seeds, so it is larger."""
 
     @property
     def sizes(self) -> TaskSizes:
@@ -112,7 +116,9 @@ class MaskedLanguageModelling(Task[MlmConfig]):
         """Draw a split's windows and masks from the study seed."""
         rng = generator(f"mlm evaluation {split}", self.seed)
         windows = tile(self.corpus.streams[split], self.config.seq_len)
-        windows = even_sample(windows, self.config.evaluation_windows, rng)
+        config = self.config
+        most = config.test_windows if split == "test" else config.evaluation_windows
+        windows = even_sample(windows, most, rng)
         return windows, self.hide(split, windows, rng)[0]
 
     def hide(
@@ -211,7 +217,11 @@ class MaskedLanguageModelling(Task[MlmConfig]):
         """
         windows = self.training_windows.batch(step, seed=seed, batch_size=batch_size)
         rng = generator("mlm training masks", seed, step)
-        return tensors(*self.hide("train", windows, rng))
+        masked, mask = self.hide("train", windows, rng)
+        if mask is None and self.training_windows.padded:
+            # All batches of a run have the same keys, so a compiled step is compiled once.
+            mask = np.ones(masked.inputs.shape, dtype=np.bool_)
+        return tensors(masked, mask)
 
     def evaluation_batches(self, split: Split, batch_size: int) -> Iterator[Batch]:
         """Yield a split's fixed windows in order; windows and masks depend on the study seed."""
