@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FIRST_LINE_OF_ERROR = 240
 
 
-def load_study(path: str | Path, overrides: Iterable[str] = ()) -> StudySpec:
+def load_study(path: str | PathLike[str], overrides: Iterable[str] = ()) -> StudySpec:
     """Reads a study file.
 
     Args:

@@ -8,8 +8,10 @@ this space hold a waiting trial, which every sampler ignores.
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import optuna
@@ -95,7 +97,8 @@ def distributions(space: Space) -> dict[str, CategoricalDistribution]:
 
 def rebuild(storage: InMemoryStorage, space: Space, history: History, number: int) -> int:
     """Fills an empty storage so that its next trial has this number; returns the study's id."""
-    study_id = storage.create_new_study([DIRECTIONS[history.direction]], STUDY_NAME)
+    with unannounced():
+        study_id = storage.create_new_study([DIRECTIONS[history.direction]], STUDY_NAME)
     for key, value in history.study_attrs.items():
         storage.set_study_system_attr(study_id, key, value)
     known = {past.number: past for past in history.trials}
@@ -105,6 +108,18 @@ def rebuild(storage: InMemoryStorage, space: Space, history: History, number: in
         template = frozen_trial(past, space, cast) if past else waiting_trial()
         storage.create_new_trial(study_id, template)
     return study_id
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Keeps Optuna from announcing a new study at every proposal."""
+    logger = logging.getLogger("optuna.storages._in_memory")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def frozen_trial(past: PastTrial, space: Space, cast: dict[str, BaseDistribution]) -> FrozenTrial:
