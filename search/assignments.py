@@ -1,0 +1,89 @@
+"""What a claim leads to, and the part of the store that claims use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from search.tasks.base import Split
+from search.rows import Claim, CommitOutcome, Counts, Phase, StudyRow, TrialRow
+
+if TYPE_CHECKING:
+    from mixers.spec import EncoderSpec
+
+EndReason = Literal["budget", "space used up", "stopped"]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A trial to run now."""
+
+    claim: Claim
+    spec: EncoderSpec
+    seed: int
+    seed_index: int
+    role: str | None
+
+
+@dataclass(frozen=True)
+class Reused:
+    """A trial that was answered from another study of the store."""
+
+    trial_id: int
+
+
+class LostClaimError(Exception):
+    """The lease ran out while the strategy was thinking; the number went back to the budget."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """There is nothing to start; why, and in words."""
+
+    reason: EndReason
+    message: str
+
+
+def splits_of(phase: Phase) -> tuple[Split, ...]:
+    """Returns what a trial is read on: the test split is for confirmation only."""
+    return ("selection", "test") if phase == "confirm" else ("selection",)
+
+
+class ClaimStore(Protocol):
+    """The part of the store that claims use."""
+
+    def study(self, study: str | int) -> StudyRow:
+        """Reads the study."""
+
+    def rows(self, study: str | int, *, curves: bool) -> Sequence[TrialRow]:
+        """Reads its trials."""
+
+    def reserve(
+        self,
+        study_id: int,
+        worker: int,
+        choose: Callable[[Counts], Phase | None],
+        resume: Callable[[Counts], bool] | None,
+    ) -> Claim | None:
+        """Takes a queued trial or the next number."""
+
+    def commit(
+        self,
+        claim: Claim,
+        spec: EncoderSpec,
+        *,
+        seed: int,
+        seed_index: int,
+        training_key: str,
+        role: str | None,
+        params: dict[str, Any],
+        attrs: dict[str, Any],
+        study_attrs: dict[str, Any],
+        flops: int,
+        splits: Sequence[str],
+    ) -> CommitOutcome:
+        """Writes the architecture of a reserved trial."""
+
+    def release(self, claim: Claim, returned: bool, reason: str) -> None:
+        """Gives the claim back."""

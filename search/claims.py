@@ -1,0 +1,298 @@
+"""The only place that joins strategies and store: reserve, propose, commit.
+
+A claim is two short transactions with the thinking between them. *Reserve* checks the budget and
+takes a number; *propose* asks the strategy over the rows, in no transaction; *commit* writes the
+architecture under a unique constraint. On a conflict it is asked again with the next sub-seed, and
+after `MAX_ASKS` times drawn uniformly among what is untrained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mixers.config import MixerConfig
+from search.assignments import Assignment, ClaimStore, Ended, LostClaimError, Reused, splits_of
+from search.baselines import baselines
+from search.budget import Budget
+from search.errors import InputError, RunFailedError
+from search.finalists import finalists, next_finalist
+from search.history import history_of, trained_labels
+from search.phases import Agenda, next_phase
+from search.rows import Claim, Counts, Phase, StudyRow, TrialRow
+from search.space import Labels, Space
+from search.strategies.base import History, Proposal, Strategy, trial_seed
+
+if TYPE_CHECKING:
+    from mixers.spec import EncoderSpec
+    from search.study import StudySpec
+
+MAX_ASKS = 20
+MAX_FRUITLESS = 100
+FINGERPRINT = "mixsearch:data"
+"""Among the notes about a study: the hash of the data it was begun with."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to train in a reserved trial."""
+
+    labels: Labels
+    role: str | None = None
+    seed_index: int = 0
+    attrs: dict[str, Any] = field(default_factory=dict)
+    study_attrs: dict[str, Any] | None = None
+
+
+class Claims:
+    """Claims trials of one study for one worker.
+
+    Args:
+        store: The store.
+        row: The study as the store has it.
+        study: Its spec.
+        strategy: Chooses the architectures of the search phase.
+        budget: What may be spent.
+        worker: The worker's id in the store.
+        key_of: Returns the training key of an architecture.
+        flops_of: Returns the training FLOPs of an architecture.
+        fingerprint: Hash of the data, kept with the study.
+    """
+
+    def __init__(
+        self,
+        store: ClaimStore,
+        row: StudyRow,
+        study: StudySpec,
+        *,
+        strategy: Strategy,
+        budget: Budget,
+        worker: int,
+        key_of: Callable[[EncoderSpec], str],
+        flops_of: Callable[[EncoderSpec], int],
+        fingerprint: str,
+    ) -> None:
+        self.store = store
+        self.study_id = row.id
+        self.study = study
+        self.strategy = strategy
+        self.budget = budget
+        self.worker = worker
+        self.key_of = key_of
+        self.flops_of = flops_of
+        self.fingerprint = fingerprint
+        self.space = Space.of(study)
+        self.baselines = baselines(study)
+        self.counts: Counts | None = None
+
+    def next(self) -> Assignment | Reused | Ended:
+        """Returns the next trial to run, or why there is none.
+
+        Raises:
+            InputError: A queued trial cannot be built any more; it went back to the queue.
+        """
+        for _ in range(MAX_FRUITLESS):
+            agenda = self._agenda(self.store.rows(self.study_id, curves=False))
+            self.counts = None
+            claim = self.store.reserve(
+                self.study_id, self.worker, self._chooser(agenda), self._may_resume
+            )
+            if claim is None:
+                return self._end()
+            try:
+                found = self._queued(claim) or self._fresh(claim)
+            except LostClaimError:
+                continue
+            except BaseException:
+                # A trial that never began gives its number back; a queued one its place.
+                self.store.release(claim, claim.spec is None, "the claim was not completed")
+                raise
+            if found is not None:
+                return found
+        raise RunFailedError(
+            f"{MAX_FRUITLESS} claims in a row led to no trial; other workers may be racing for the "
+            "last architectures: run the command again"
+        )
+
+    def _chooser(self, agenda: Agenda) -> Callable[[Counts], Phase | None]:
+        def choose(counts: Counts) -> Phase | None:
+            self.counts = counts
+            return next_phase(self.budget, counts, agenda)
+
+        return choose
+
+    def _may_resume(self, counts: Counts) -> bool:
+        """A queued trial has its place in a budget of trials or FLOPs, but still takes time."""
+        return self.budget.unit != "seconds" or not self.budget.is_used_up(counts)
+
+    def _agenda(self, rows: Sequence[TrialRow]) -> Agenda:
+        trained = trained_labels(rows)
+        open_phases: set[Phase] = set()
+        if any(baseline.labels not in trained for baseline in self.baselines):
+            open_phases.add("baseline")
+        if len(self.space.inside(trained)) < self.space.size:
+            open_phases.add("search")
+        if finalists(self.study, self.space, self.baselines, rows):
+            open_phases.add("confirm")
+        return Agenda(len(self.baselines), frozenset(open_phases))
+
+    def _end(self) -> Ended:
+        if self.counts is None:
+            state = self.store.study(self.study_id).state
+            return Ended("stopped", f"the study is {state}; it hands out no trial")
+        if not self.budget.is_used_up(self.counts):
+            return Ended(
+                "space used up",
+                f"all {self.space.size} architectures of the space are trained; "
+                "add choices or layers to go on",
+            )
+        return self._budget_end()
+
+    def _budget_end(self) -> Ended:
+        return Ended("budget", f"the budget of {self.budget} is used up; raise --budget to go on")
+
+    def _queued(self, claim: Claim) -> Assignment | None:
+        if claim.spec is None:
+            return None
+        from mixers.explain import load
+        from mixers.spec import EncoderSpec
+
+        try:
+            spec = load(EncoderSpec, dict(claim.spec))
+        except ValueError as error:
+            raise InputError(
+                f"trial {claim.number} waits to be trained but cannot be built any more: {error}; "
+                "install what is missing, or start another study with --name"
+            ) from None
+        seed_index = claim.seed_index or 0
+        seed = self.study.seed + seed_index if claim.seed is None else claim.seed
+        return Assignment(claim, spec, seed, seed_index, claim.role)
+
+    def _fresh(self, claim: Claim) -> Assignment | Reused | Ended | None:
+        """Proposes and commits; None when the claim's phase had nothing left after all."""
+        rows = [
+            row for row in self.store.rows(self.study_id, curves=False) if row.id != claim.trial_id
+        ]
+        if claim.phase == "search":
+            return self._search(claim, rows)
+        choice = self._baseline(rows) if claim.phase == "baseline" else self._confirm(rows)
+        settled = self._settle(claim, choice) if choice is not None else None
+        if settled is None:
+            self.store.release(claim, True, "nothing left to do in this phase")
+        return settled
+
+    def _baseline(self, rows: Sequence[TrialRow]) -> Choice | None:
+        trained = trained_labels(rows)
+        missing = [b for b in self.baselines if b.labels not in trained]
+        return Choice(missing[0].labels, missing[0].role) if missing else None
+
+    def _confirm(self, rows: Sequence[TrialRow]) -> Choice | None:
+        turn = next_finalist(finalists(self.study, self.space, self.baselines, rows), rows)
+        if turn is None:
+            return None
+        finalist, seed_index = turn
+        return Choice(finalist.labels, finalist.role, seed_index)
+
+    def _search(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
+        history = history_of(
+            rows,
+            self.space,
+            objective=self.study.objective,
+            direction=self.study.direction,
+            study_attrs=self._sampler_notes(),
+        )
+        refused: set[Labels] = set()
+        for sub_seed in range(MAX_ASKS):
+            proposal = self.strategy.propose(
+                self.space, history, number=claim.number, sub_seed=sub_seed
+            )
+            if proposal is None:
+                break
+            history = History(
+                history.trials, history.taken, proposal.study_attrs, history.direction
+            )
+            if proposal.labels in history.taken | refused:
+                continue
+            settled = self._settle(claim, self._search_choice(proposal))
+            if settled is not None:
+                return settled
+            refused.add(proposal.labels)
+        return self._search_uniformly(claim, history, refused)
+
+    def _search_uniformly(
+        self, claim: Claim, history: History, refused: set[Labels]
+    ) -> Assignment | Reused | Ended | None:
+        seed = trial_seed(self.study.seed, claim.number, MAX_ASKS)
+        while (labels := self.space.untrained(history.taken | refused, seed)) is not None:
+            proposal = Proposal(labels, {}, history.study_attrs)
+            settled = self._settle(claim, self._search_choice(proposal))
+            if settled is not None:
+                return settled
+            refused.add(labels)
+        self.store.release(claim, True, "the space is used up")
+        return None
+
+    def _search_choice(self, proposal: Proposal) -> Choice:
+        return Choice(
+            proposal.labels, attrs=dict(proposal.attrs), study_attrs=dict(proposal.study_attrs)
+        )
+
+    def _sampler_notes(self) -> dict[str, Any]:
+        notes = dict(self.store.study(self.study_id).attrs)
+        notes.pop(FINGERPRINT, None)
+        return notes
+
+    def _settle(self, claim: Claim, choice: Choice) -> Assignment | Reused | Ended | None:
+        """Commits a choice; None when another worker was first."""
+        spec = self.study.encoder_spec(self._mixers(choice.labels))
+        seed = self.study.seed + choice.seed_index
+        flops = self.flops_of(spec)
+        if self._does_not_fit(flops):
+            self.store.release(claim, True, "the next training does not fit into the budget")
+            left = self.budget.words(self.budget.left(self._known_counts()))
+            return Ended(
+                "budget",
+                f"the next training needs {self.budget.words(flops)}, the budget of "
+                f"{self.budget} has {left} left; raise --budget to go on",
+            )
+        outcome = self.store.commit(
+            claim,
+            spec,
+            seed=seed,
+            seed_index=choice.seed_index,
+            training_key=self.key_of(spec),
+            role=choice.role,
+            params=self.space.params(choice.labels) or {},
+            attrs=choice.attrs,
+            study_attrs={
+                **(self._sampler_notes() if choice.study_attrs is None else choice.study_attrs),
+                FINGERPRINT: self.fingerprint,
+            },
+            flops=flops,
+            splits=splits_of(claim.phase),
+        )
+        if outcome == "lost":
+            raise LostClaimError
+        if outcome == "duplicate":
+            return None
+        if outcome == "reused":
+            return Reused(claim.trial_id)
+        return Assignment(claim, spec, seed, choice.seed_index, choice.role)
+
+    def _does_not_fit(self, flops: int) -> bool:
+        return self.budget.unit == "flops" and flops > self.budget.left(self._known_counts())
+
+    def _known_counts(self) -> Counts:
+        assert self.counts is not None, "a fresh claim is always chosen"
+        return self.counts
+
+    def _mixers(self, labels: Labels) -> tuple[MixerConfig, ...]:
+        if labels in self.space:
+            return self.space.mixers(labels)
+        for baseline in self.baselines:
+            if baseline.labels == labels:
+                return baseline.mixers
+        from mixers.notation import parse_architecture
+
+        return tuple(config for label in labels for config in parse_architecture(label))
