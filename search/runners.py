@@ -1,0 +1,101 @@
+"""Where a claimed trial runs: in the warm training process, or in this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from search.assignments import Assignment, splits_of
+from search.messages import Progress, Report, TrialConfig, TrialFailure, TrialResult
+
+if TYPE_CHECKING:
+    from search.slot import Slot
+    from search.study import StudySpec
+
+OnMessage = Callable[[Report | Progress], None]
+ShouldStop = Callable[[], str | None]
+
+
+class TrialRunner(Protocol):
+    """Runs one trial at a time."""
+
+    def run(
+        self, assignment: Assignment, *, on_message: OnMessage, should_stop: ShouldStop
+    ) -> TrialResult | TrialFailure:
+        """Runs a trial to its end; whatever the trial does, this returns or is interrupted."""
+
+    def close(self) -> None:
+        """Lets go of what the trials needed."""
+
+
+@dataclass(frozen=True)
+class ConfigMaker:
+    """Makes the frozen config of each trial of a study."""
+
+    study: StudySpec
+    cache_dir: str
+    threads: int = 1
+    device: str = "cpu"
+
+    def of(self, assignment: Assignment) -> TrialConfig:
+        """Returns the config of a claimed trial."""
+        return TrialConfig(
+            study=self.study,
+            spec=assignment.spec,
+            seed=assignment.seed,
+            splits=splits_of(assignment.claim.phase),
+            threads=self.threads,
+            device=self.device,
+            cache_dir=self.cache_dir,
+        )
+
+
+class SlotRunner:
+    """Runs trials in a training process of its own, which outlives them.
+
+    Args:
+        slot: The parent's end of that process; closed with this runner.
+        configs: Makes the trials' configs.
+        grace_s: How long a trial that is to stop may take to its next step boundary.
+    """
+
+    def __init__(self, slot: Slot, configs: ConfigMaker, grace_s: float) -> None:
+        self.slot = slot
+        self.configs = configs
+        self.grace_s = grace_s
+
+    def run(
+        self, assignment: Assignment, *, on_message: OnMessage, should_stop: ShouldStop
+    ) -> TrialResult | TrialFailure:
+        """Hands the trial to the training process and waits for it."""
+        config = self.configs.of(assignment)
+        return self.slot.run(
+            config, on_message=on_message, should_stop=should_stop, grace_s=self.grace_s
+        )
+
+    def close(self) -> None:
+        """Ends the training process."""
+        self.slot.close()
+
+
+class InProcessRunner:
+    """Runs trials in this process: for notebooks, tests and mixers that only exist here.
+
+    Args:
+        configs: Makes the trials' configs.
+    """
+
+    def __init__(self, configs: ConfigMaker) -> None:
+        self.configs = configs
+
+    def run(
+        self, assignment: Assignment, *, on_message: OnMessage, should_stop: ShouldStop
+    ) -> TrialResult | TrialFailure:
+        """Runs the trial here."""
+        from search.trial import attempt
+
+        return attempt(self.configs.of(assignment), report=on_message, should_stop=should_stop)
+
+    def close(self) -> None:
+        """Has nothing to close."""

@@ -1,0 +1,261 @@
+"""One worker: claim, run, heartbeat, report, finish; no trial brings it down."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from search.assignments import Assignment, Ended, Reused
+from search.budget import Budget
+from search.claims import Claims
+from search.errors import SearchError, StoreError
+from search.failure import failure_of
+from search.messages import Progress, Report, TrialFailure, TrialResult
+from search.observer import RunObserver, TrialStart
+from search.rows import Claim, StudyRow, TrialRow
+from search.runners import TrialRunner
+from search.stopping import INTERRUPTED, StopFlag
+
+if TYPE_CHECKING:
+    from search.settings import Settings
+
+OUT_OF_TIME = "time budget used up"
+LOST = "another worker took the trial over"
+REPORT_EVERY_S = 1.0
+RETRIED_CAUSES = frozenset({"hung", "lost"})
+"""Causes that say more about the machine than about the trial; others are final at once."""
+
+
+class WorkerStore(Protocol):
+    """The part of the store that a worker uses while a trial runs."""
+
+    def study(self, study: str | int) -> StudyRow:
+        """Reads the study."""
+
+    def rows(self, study: str | int, *, curves: bool) -> Sequence[TrialRow]:
+        """Reads its trials."""
+
+    def heartbeat(self, claim: Claim) -> bool:
+        """Renews the lease; False when the trial was taken over."""
+
+    def report(self, claim: Claim, reports: Sequence[Report | Progress]) -> bool:
+        """Stores reports."""
+
+    def finish(self, claim: Claim, result: TrialResult) -> bool:
+        """Ends the trial with a result."""
+
+    def fail(self, claim: Claim, failure: TrialFailure) -> bool:
+        """Ends the trial as failed."""
+
+    def release(self, claim: Claim, returned: bool, reason: str) -> None:
+        """Gives the claim back."""
+
+
+@dataclass
+class Tally:
+    """What a worker did."""
+
+    started: int = 0
+    ended: Ended | None = None
+
+
+class Worker:
+    """Runs the trials of one study until there is none left or it is told to stop.
+
+    Args:
+        store: The store.
+        study_id: The study.
+        claims: Gives the next trial.
+        runner: Runs it.
+        budget: A time budget also ends the trial in hand.
+        observer: Watches.
+        stop: Asked at step boundaries and between trials.
+        settings: Beats and attempts.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        store: WorkerStore,
+        study_id: int,
+        claims: Claims,
+        runner: TrialRunner,
+        *,
+        budget: Budget,
+        observer: RunObserver,
+        stop: StopFlag,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.store = store
+        self.study_id = study_id
+        self.claims = claims
+        self.runner = runner
+        self.budget = budget
+        self.observer = observer
+        self.stop = stop
+        self.settings = settings
+        self.clock = clock
+        self.tally = Tally()
+        self.out_of_time = False
+
+    def work(self) -> Tally:
+        """Runs trials until there is nothing to start or a stop was asked for.
+
+        Raises:
+            SearchError: The store cannot be used, or a queued trial cannot be built.
+            KeyboardInterrupt: A second Ctrl-C; the trial in hand went back to the queue.
+        """
+        while self.stop.reason is None:
+            step = self.claims.next()
+            if isinstance(step, Ended):
+                self.tally.ended = step
+                break
+            if isinstance(step, Reused):
+                self.tally.started += 1
+                self._show(step.trial_id)
+                continue
+            self._run(step)
+            if self.out_of_time:
+                break
+        return self.tally
+
+    def _run(self, assignment: Assignment) -> None:
+        claim = assignment.claim
+        if claim.spec is None:
+            self.tally.started += 1
+        try:
+            with self._lease(claim) as lost:
+                self.observer.trial_started(start_of(assignment))
+                outcome = self._train(assignment, lost)
+        except SearchError:
+            self.store.release(claim, False, "the worker stopped")
+            raise
+        except Exception as error:
+            outcome = failure_of(error)
+        except BaseException:
+            self.store.release(claim, False, INTERRUPTED)
+            raise
+        self._settle(claim, outcome)
+        self._show(claim.trial_id)
+
+    def _train(self, assignment: Assignment, lost: threading.Event) -> TrialResult | TrialFailure:
+        deadline = self._deadline()
+        reports = ReportBuffer(self.store, assignment.claim, self.clock)
+
+        def on_message(message: Report | Progress) -> None:
+            reports.add(message)
+            if isinstance(message, Progress):
+                self.observer.progress(message.step, message.steps)
+            elif message.split == "selection":
+                self.observer.validation(message.step, message.metrics)
+
+        def should_stop() -> str | None:
+            if lost.is_set():
+                return LOST
+            if self.stop.reason is not None:
+                return self.stop.reason
+            self.out_of_time = self.clock() >= deadline
+            return OUT_OF_TIME if self.out_of_time else None
+
+        try:
+            return self.runner.run(assignment, on_message=on_message, should_stop=should_stop)
+        finally:
+            reports.flush()
+
+    def _deadline(self) -> float:
+        if self.budget.unit != "seconds":
+            return float("inf")
+        return self.clock() + self.budget.amount - self.store.study(self.study_id).busy_s
+
+    def _settle(self, claim: Claim, outcome: TrialResult | TrialFailure) -> None:
+        if isinstance(outcome, TrialFailure):
+            if self.stop.reason is not None and outcome.cause in RETRIED_CAUSES:
+                self.store.release(claim, False, self.stop.reason)
+            elif outcome.cause in RETRIED_CAUSES and claim.token < self.settings.max_attempts:
+                self.store.release(claim, False, f"{outcome.cause}: {outcome.message}")
+            else:
+                self.store.fail(claim, outcome)
+        elif outcome.outcome == "stopped" and outcome.reason != OUT_OF_TIME:
+            # Its place in the budget is kept: the next run takes it up again.
+            self.store.release(claim, False, outcome.reason)
+        else:
+            self.store.finish(claim, outcome)
+
+    def _show(self, trial_id: int) -> None:
+        row = next(r for r in self.store.rows(self.study_id, curves=False) if r.id == trial_id)
+        self.observer.trial_finished(row)
+
+    @contextmanager
+    def _lease(self, claim: Claim) -> Iterator[threading.Event]:
+        """Keeps the lease alive from another thread; the event says that it was lost."""
+        lost, done = threading.Event(), threading.Event()
+        every = min(self.settings.beat_s, claim.lease_s / 4)
+
+        def beat() -> None:
+            while not done.wait(every):
+                try:
+                    alive = self.store.heartbeat(claim)
+                except StoreError:
+                    continue  # The database may come back before the lease ends.
+                if not alive:
+                    lost.set()
+                    return
+
+        thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield lost
+        finally:
+            done.set()
+            thread.join()
+
+
+class ReportBuffer:
+    """Sends readings at once and progress now and then, so that a step costs no transaction."""
+
+    def __init__(self, store: WorkerStore, claim: Claim, clock: Callable[[], float]) -> None:
+        self.store = store
+        self.claim = claim
+        self.clock = clock
+        self.waiting: list[Report | Progress] = []
+        self.sent_at = clock()
+
+    def add(self, message: Report | Progress) -> None:
+        """Takes a message."""
+        if isinstance(message, Progress):
+            self.waiting = [m for m in self.waiting if not isinstance(m, Progress)]
+        self.waiting.append(message)
+        due = self.clock() - self.sent_at >= REPORT_EVERY_S
+        if due or (isinstance(message, Report) and message.split == "selection"):
+            self.flush()
+
+    def flush(self) -> None:
+        """Sends what waits; while the store is away it goes on waiting."""
+        self.sent_at = self.clock()
+        if not self.waiting:
+            return
+        try:
+            self.store.report(self.claim, self.waiting)
+        except StoreError:
+            return
+        self.waiting = []
+
+
+def start_of(assignment: Assignment) -> TrialStart:
+    """Describes a trial that begins."""
+    claim = assignment.claim
+    return TrialStart(
+        trial_id=claim.trial_id,
+        number=claim.number,
+        phase=claim.phase,
+        role=assignment.role,
+        spec=assignment.spec,
+        seed=assignment.seed,
+        seed_index=assignment.seed_index,
+        attempt=claim.token,
+    )
