@@ -1,0 +1,90 @@
+"""How a run ends: whether anything may start, and what to say when nothing does any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from search.assignments import Ended
+from search.budget import Budget
+from search.observer import RunObserver, RunOutcome
+from search.rows import FINAL_STATES, Counts, StudyRow, StudyState, TrialRow
+from search.stopping import StopFlag
+from search.worker import Tally
+
+if TYPE_CHECKING:
+    from search.store.repo import Store
+
+EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+
+
+def counts_of(row: StudyRow, rows: Sequence[TrialRow]) -> Counts:
+    """Counts what a study has spent, from its rows; FLOPs are known inside a claim only."""
+    by_phase: dict[str, int] = {}
+    for trial in rows:
+        by_phase[trial.phase] = by_phase.get(trial.phase, 0) + 1
+    return Counts(by_phase=by_phase, started=len(rows), busy_s=row.busy_s, flops=0)
+
+
+def used_up(store: Store, row: StudyRow, budget: Budget) -> Ended | None:
+    """Says that a budget of trials or time allows nothing, before anything is prepared."""
+    rows = store.rows(row.id, curves=False)
+    waiting = any(trial.state not in FINAL_STATES for trial in rows)
+    if budget.unit == "flops" or (waiting and budget.unit == "trials"):
+        return None
+    counts = counts_of(row, rows)
+    if not budget.is_used_up(counts):
+        return None
+    spent = budget.words(budget.spent(counts))
+    return Ended("budget", f"nothing started: the study has used {spent} of {budget}")
+
+
+def report_end(
+    store: Store,
+    row: StudyRow,
+    tally: Tally,
+    stop: StopFlag,
+    observer: RunObserver,
+    again: str,
+) -> RunOutcome:
+    """Works out how the run ended, notes it with the study and tells the observer."""
+    rows = store.rows(row.id, curves=False)
+    completed = sum(trial.state == "completed" for trial in rows)
+    failed = [trial for trial in rows if trial.state in ("failed", "diverged")]
+    code = EXIT_OK
+    if stop.reason is not None:
+        reason, code = stop.reason, EXIT_INTERRUPTED
+        message = f"{reason}; nothing is lost: {again} continues"
+    elif rows and not completed:
+        reason, code, message = "failed", EXIT_FAILED, why_nothing(rows, failed)
+    else:
+        ended = tally.ended or Ended("budget", "the time budget is used up")
+        reason, message = ended.reason, ended.message
+    states: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
+    if stop.reason is None:
+        store.set_study_state(row.id, states.get(reason, "completed"), reason)
+    outcome = RunOutcome(
+        study=row.name,
+        study_id=row.id,
+        reason=reason,
+        message=message,
+        exit_code=code,
+        started=tally.started,
+        completed=completed,
+        failed=len(failed),
+        n_trials=len(rows),
+    )
+    observer.finished(outcome)
+    return outcome
+
+
+def why_nothing(rows: Sequence[TrialRow], failed: Sequence[TrialRow]) -> str:
+    """Says why no trial of a study ended with a result."""
+    if not failed:
+        return f"none of {len(rows)} trials came to an end within the budget; raise it"
+    first = failed[0]
+    cause = first.error or first.reason or "unknown"
+    return (
+        f"{len(failed)} of {len(rows)} trials failed and none succeeded; "
+        f"first cause (trial {first.number}): {cause}"
+    )

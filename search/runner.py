@@ -1,0 +1,258 @@
+"""Runs a study under a budget: opens it, prepares its data, works, and says how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from search.budget import Budget, training_flops
+from search.claims import FINGERPRINT, Claims
+from search.errors import InputError
+from search.observer import RunObserver, RunOutcome, StudyStart
+from search.rows import StudyRow
+from search.run_end import counts_of, report_end, used_up
+from search.settings import Settings, settings
+from search.space import Space
+from search.stopping import INTERRUPTED, StopFlag, stop_on_signals
+from search.tasks.objective import ObjectiveConfig
+from search.training_key import training_key
+from search.worker import Tally, Worker
+
+if TYPE_CHECKING:
+    from mixers.spec import EncoderSpec
+    from search.own_objective import Objective
+    from search.runners import TrialRunner
+    from search.store.repo import Store
+    from search.study import StudySpec
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a study's trials share: the hash of its data and facts about it for people."""
+
+    fingerprint: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_study(
+    store: Store,
+    study: StudySpec,
+    budget: Budget,
+    *,
+    name: str | None = None,
+    in_process: bool = False,
+    objective: Objective | None = None,
+    observer: RunObserver | None = None,
+    stop: StopFlag | None = None,
+    again: str = "the same command",
+) -> RunOutcome:
+    """Runs or continues a study until its budget is used up.
+
+    Args:
+        store: Where everything is kept.
+        study: The study.
+        budget: What may be spent, earlier runs of the study included.
+        name: The study's name; by default it derives from its spec.
+        in_process: Train in this process instead of one of its own.
+        objective: The function behind a study of kind ``objective``.
+        observer: Told what happens.
+        stop: Ends the run from outside; Ctrl-C and SIGTERM set it too.
+        again: How the user continues after an interruption, for the message.
+
+    Raises:
+        InputError: The data is missing or too little, the name is bound to another spec, the data
+            is not what the study was begun with, or an own objective is missing.
+        StoreError: The store cannot be used.
+    """
+    observer = observer or RunObserver()
+    stop = stop or StopFlag()
+    local = settings()
+    check_runnable(study, budget, objective)
+    row = store.ensure_study(name or study.default_name, study, plugins_of(study))
+    if used := used_up(store, row, budget):
+        return report_end(store, row, Tally(ended=used), stop, observer, again)
+    prepared = prepare(study, local.cache_dir)
+    refuse_other_data(row, prepared)
+    if row.state in ("paused", "stopped"):
+        store.set_study_state(row.id, "running", None)
+    worker_id = store.register_worker()
+    runner = make_runner(study, local, in_process=in_process, objective=objective)
+    claims = make_claims(store, row, study, budget, worker_id, prepared)
+    worker = Worker(
+        store, row.id, claims, runner, budget=budget, observer=observer, stop=stop, settings=local
+    )
+    try:
+        with stop_on_signals(stop, observer.message):
+            observer.study_started(start_of(store, row, study, budget, prepared))
+            worker.work()
+    except KeyboardInterrupt:
+        stop.ask(INTERRUPTED)
+    finally:
+        runner.close()
+        store.close_worker(worker_id)
+    return report_end(store, row, worker.tally, stop, observer, again)
+
+
+def make_claims(
+    store: Store,
+    row: StudyRow,
+    study: StudySpec,
+    budget: Budget,
+    worker_id: int,
+    prepared: Prepared,
+) -> Claims:
+    """Joins the study's strategy with the store."""
+    from search.strategies import make_strategy
+
+    plugins = plugins_of(study)
+
+    def key_of(spec: EncoderSpec) -> str:
+        return training_key(study, spec, fingerprint=prepared.fingerprint, plugins=plugins)
+
+    return Claims(
+        store,
+        row,
+        study,
+        strategy=make_strategy(study.strategy.name, study.strategy.options, study.seed),
+        budget=budget,
+        worker=worker_id,
+        key_of=key_of,
+        flops_of=lambda spec: flops_of(study, spec),
+        fingerprint=prepared.fingerprint,
+    )
+
+
+def check_runnable(study: StudySpec, budget: Budget, objective: Objective | None) -> None:
+    """Refuses what could not run.
+
+    Raises:
+        InputError: An own objective is missing, is another one, or has no FLOPs to count.
+    """
+    if not isinstance(study.task, ObjectiveConfig):
+        if objective is not None:
+            raise InputError("objective=: the study has a task of its own; give one of the two")
+        return
+    if objective is None:
+        raise InputError(
+            f"the study's objective is the function {study.task.name!r} of a script; "
+            "run it from there with search.run(objective=...)"
+        )
+    if budget.unit == "flops":
+        raise InputError(
+            "a budget in FLOPs needs a task; give an own objective a number of trials or a time"
+        )
+
+
+def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:
+    """Returns distribution and version of every mixer that the study may build."""
+    from mixers.registry import mixer_registry
+    from search.baselines import baselines
+
+    configs = [*Space.of(study).choices.values(), *(m for b in baselines(study) for m in b.mixers)]
+    found = {}
+    for kind in sorted({config.kind for config in configs}):
+        entry = mixer_registry.get(kind)
+        found[kind] = (entry.distribution, entry.version)
+    return found
+
+
+def flops_of(study: StudySpec, spec: EncoderSpec) -> int:
+    """Returns the training FLOPs of an architecture; none are known for an own objective."""
+    if isinstance(study.task, ObjectiveConfig):
+        return 0
+    from mixers.cost import count_flops
+
+    return training_flops(
+        count_flops(spec), steps=study.training.steps, batch_size=study.training.batch_size
+    )
+
+
+def prepare(study: StudySpec, cache_dir: Path) -> Prepared:
+    """Reads and tokenises the data once, so that faults of the data show before any trial.
+
+    Raises:
+        InputError: The data is missing, unreadable or too little.
+    """
+    if isinstance(study.task, ObjectiveConfig):
+        return Prepared(study.task.source_sha256, {"objective": study.task.name})
+    from search.tasks.base import build_task
+
+    task = build_task(study.task, seed=study.seed, cache_dir=cache_dir)
+    task.prepare()
+    return Prepared(task.fingerprint, task.describe())
+
+
+def refuse_other_data(row: StudyRow, prepared: Prepared) -> None:
+    """Refuses to go on with other data than the study was begun with.
+
+    Raises:
+        InputError: The hashes differ.
+    """
+    begun = row.attrs.get(FINGERPRINT)
+    if begun is not None and begun != prepared.fingerprint:
+        raise InputError(
+            f"study {row.name!r} was begun with other data ({begun[:8]}, now "
+            f"{prepared.fingerprint[:8]}); restore it, or start another study with --name"
+        )
+
+
+def make_runner(
+    study: StudySpec,
+    local: Settings,
+    *,
+    in_process: bool,
+    objective: Objective | None,
+) -> TrialRunner:
+    """Returns what runs the trials: the function, this process, or a training process."""
+    from search.runners import ConfigMaker, InProcessRunner, SlotRunner
+
+    if objective is not None:
+        from search.own_objective import ObjectiveRunner
+
+        return ObjectiveRunner(objective, study.objective)
+    from search.devices import place, usable_cores, visible_devices
+
+    placement = place(visible_devices(), cores=usable_cores(), workers=1)[0]
+    configs = ConfigMaker(study, str(local.cache_dir), placement.threads, placement.device)
+    if in_process or uses_local_classes(study):
+        return InProcessRunner(configs)
+    from search.slot import Slot
+
+    slot = Slot(
+        device=placement.device,
+        threads=placement.threads,
+        log_dir=local.logs,
+        memory_limit_bytes=local.memory_limit_bytes,
+    )
+    return SlotRunner(slot, configs, local.grace_s)
+
+
+def uses_local_classes(study: StudySpec) -> bool:
+    """Says whether a mixer or the task was registered by a script: no child could import it."""
+    from mixers.registry import LOCAL
+
+    kinds = {*plugins_of(study), study.task.kind}
+    return any(kind.startswith(f"{LOCAL}.") for kind in kinds)
+
+
+def start_of(
+    store: Store, row: StudyRow, study: StudySpec, budget: Budget, prepared: Prepared
+) -> StudyStart:
+    """Describes the run at its beginning."""
+    is_own = isinstance(study.task, ObjectiveConfig)
+    return StudyStart(
+        name=row.name,
+        study_id=row.id,
+        store=store.url,
+        budget=budget,
+        spent=budget.spent(counts_of(row, store.rows(row.id, curves=False))),
+        n_trials=row.n_trials,
+        space_size=Space.of(study).size,
+        objective=study.objective,
+        unit=study.unit,
+        direction=study.direction,
+        steps=0 if is_own else study.training.steps,
+        data=prepared.facts,
+    )
