@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from search.tasks.base import Split
 from search.rows import Claim, CommitOutcome, Counts, Phase, StudyRow, TrialRow
+from search.tasks.base import Split
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
