@@ -27,6 +27,7 @@ from search.store.types import AnyRow
 
 Choose = Callable[[Counts], Phase | None]
 Resume = Callable[[Counts], bool]
+INSERT_TRIAL = insert(Trial).returning(Trial.id)
 COPIED: tuple[type[Base], ...] = (Evaluation, MetricPoint, Cost, Probe, Proof)
 
 
@@ -134,21 +135,20 @@ def take_number(
         select(func.coalesce(func.max(Trial.number) + 1, 0)).where(Trial.study_id == study_id)
     ).scalar_one()
     trial_id = connection.execute(
-        insert(Trial)
-        .values(
-            study_id=study_id,
-            revision_id=revision.id,
-            number=number,
-            phase=phase,
-            state="proposed",
-            sampler_params={},
-            sampler_attrs={},
-            worker_id=worker_id,
-            attempt=1,
-            training_flops=0,
-            created_at=now,
-        )
-        .returning(Trial.id)
+        INSERT_TRIAL,
+        {
+            "study_id": study_id,
+            "revision_id": revision.id,
+            "number": number,
+            "phase": phase,
+            "state": "proposed",
+            "sampler_params": {},
+            "sampler_attrs": {},
+            "worker_id": worker_id,
+            "attempt": 1,
+            "training_flops": 0,
+            "created_at": now,
+        },
     ).scalar_one()
     start_attempt(
         connection,
@@ -200,25 +200,24 @@ def commit(
     if taken is not None:
         return "duplicate"
     now = database_time(connection)
-    connection.execute(
-        update(Trial)
-        .where(Trial.id == claim.trial_id)
-        .values(
-            state="running",
-            role=role,
-            arch_id=arch_id,
-            code=spec.code,
-            notation=spec.notation,
-            n_layers=spec.n_layers,
-            spec=json.loads(canonical_json(spec)),
-            seed=seed,
-            seed_index=seed_index,
-            training_key=training_key,
-            sampler_params=dict(params),
-            sampler_attrs=dict(attrs),
-            training_flops=flops,
-            started_at=now,
-        )
+    set_state(
+        connection,
+        claim.trial_id,
+        "running",
+        None,
+        role=role,
+        arch_id=arch_id,
+        code=spec.code,
+        notation=spec.notation,
+        n_layers=spec.n_layers,
+        spec=json.loads(canonical_json(spec)),
+        seed=seed,
+        seed_index=seed_index,
+        training_key=training_key,
+        sampler_params=dict(params),
+        sampler_attrs=dict(attrs),
+        training_flops=flops,
+        started_at=now,
     )
     write_blocks(connection, claim, spec)
     if study_attrs:

@@ -24,6 +24,11 @@ LOCK_SPACE = 0x6D69786D
 EVENTS_LOCK = -1
 SCHEMA_LOCK = -2
 
+CLOCKS = {
+    "sqlite": select(literal_column("strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')", UtcDateTime)),
+    "postgresql": select(literal_column("clock_timestamp()", UtcDateTime)),
+}
+
 dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -106,11 +111,7 @@ def take_lock(connection: Connection, number: int) -> None:
 
 def database_time(connection: Connection) -> datetime:
     """Return the database's own time, by which leases run out."""
-    if connection.dialect.name == "sqlite":
-        clock = literal_column("strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')", UtcDateTime)
-    else:
-        clock = literal_column("clock_timestamp()", UtcDateTime)
-    return connection.execute(select(clock)).scalar_one()
+    return connection.execute(CLOCKS[connection.dialect.name]).scalar_one()
 
 
 @contextmanager

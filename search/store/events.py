@@ -8,6 +8,8 @@ from sqlalchemy import Connection, insert
 from search.store.engine import EVENTS_LOCK, take_lock
 from search.store.measurements import Event
 
+INSERT_EVENT = insert(Event)
+
 
 def record(
     connection: Connection,
@@ -24,7 +26,6 @@ def record(
     """
     take_lock(connection, EVENTS_LOCK)
     connection.execute(
-        insert(Event).values(
-            study_id=study_id, trial_id=trial_id, kind=kind, at=at, data=data or None
-        )
+        INSERT_EVENT,
+        {"study_id": study_id, "trial_id": trial_id, "kind": kind, "at": at, "data": data or None},
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
 from search.rows import Claim, TrialState
 from search.store.engine import database_time
@@ -17,6 +17,40 @@ from search.store.tables import Attempt, Study, Trial
 from search.store.types import AnyRow
 
 MOST_LOST_ATTEMPTS = 3
+
+# Made once: building a statement costs more than SQLite needs to run it.
+LIVE = (
+    Attempt.trial_id == bindparam("trial"),
+    Attempt.number == bindparam("token"),
+    Attempt.ended_at.is_(None),
+)
+UPDATE_LIVE = update(Attempt).where(*LIVE)
+SELECT_LIVE = select(Attempt.number).where(*LIVE)
+INSERT_ATTEMPT = insert(Attempt)
+UPDATE_TRIAL = update(Trial).where(Trial.id == bindparam("trial"))
+START_CLOCK = update(Study).where(Study.id == bindparam("study"), Study.busy_since.is_(None))
+CLOCK_TO_REST = select(Study.busy_since).where(
+    Study.id == bindparam("study"),
+    Study.busy_since.is_not(None),
+    ~exists().where(Attempt.study_id == bindparam("study"), Attempt.ended_at.is_(None)),
+)
+EXPIRED = (
+    select(
+        Attempt.trial_id,
+        Attempt.number,
+        Attempt.lease_expires_at,
+        Trial.state,
+        Trial.number.label("trial_number"),
+    )
+    .join(Trial, Trial.id == Attempt.trial_id)
+    .where(
+        Attempt.study_id == bindparam("study"),
+        Attempt.ended_at.is_(None),
+        Attempt.lease_expires_at < bindparam("now"),
+    )
+    .order_by(Attempt.lease_expires_at)
+    .with_for_update(of=Attempt, skip_locked=True)
+)
 
 
 def start_attempt(
@@ -31,47 +65,42 @@ def start_attempt(
 ) -> None:
     """Write the attempt that holds the lease, and start the study's clock if it stood still."""
     connection.execute(
-        insert(Attempt).values(
-            trial_id=trial_id,
-            number=number,
-            study_id=study_id,
-            worker_id=worker_id,
-            started_at=now,
-            heartbeat_at=now,
-            lease_expires_at=now + timedelta(seconds=lease_s),
-            step=0,
-        )
+        INSERT_ATTEMPT,
+        {
+            "trial_id": trial_id,
+            "number": number,
+            "study_id": study_id,
+            "worker_id": worker_id,
+            "started_at": now,
+            "heartbeat_at": now,
+            "lease_expires_at": now + timedelta(seconds=lease_s),
+            "step": 0,
+        },
     )
-    connection.execute(
-        update(Study).where(Study.id == study_id, Study.busy_since.is_(None)).values(busy_since=now)
-    )
+    connection.execute(START_CLOCK, {"study": study_id, "busy_since": now})
 
 
 def end_attempt(
     connection: Connection, claim: Claim, ended_at: datetime, outcome: str, **fields: Any
 ) -> bool:
     """End the live attempt of a claim; says whether it was still live."""
-    ended = connection.execute(
-        update(Attempt)
-        .where(
-            Attempt.trial_id == claim.trial_id,
-            Attempt.number == claim.token,
-            Attempt.ended_at.is_(None),
-        )
-        .values(ended_at=ended_at, outcome=outcome, **fields)
-    )
-    if ended.rowcount == 0:
+    if not update_live(connection, claim, ended_at=ended_at, outcome=outcome, **fields):
         return False
     rest_clock(connection, claim.study_id, ended_at)
     return True
 
 
+def update_live(connection: Connection, claim: Claim, **fields: Any) -> bool:
+    """Change the live attempt of a claim; says whether it was still live."""
+    found = connection.execute(
+        UPDATE_LIVE, {"trial": claim.trial_id, "token": claim.token, **fields}
+    )
+    return found.rowcount == 1
+
+
 def rest_clock(connection: Connection, study_id: int, at: datetime) -> None:
     """Stop the study's clock at a time, unless another lease is live."""
-    live = exists().where(Attempt.study_id == study_id, Attempt.ended_at.is_(None))
-    since = connection.execute(
-        select(Study.busy_since).where(Study.id == study_id, Study.busy_since.is_not(None), ~live)
-    ).scalar_one_or_none()
+    since = connection.execute(CLOCK_TO_REST, {"study": study_id}).scalar_one_or_none()
     if since is not None:
         connection.execute(
             update(Study)
@@ -82,31 +111,15 @@ def rest_clock(connection: Connection, study_id: int, at: datetime) -> None:
 
 def holds_lease(connection: Connection, claim: Claim) -> bool:
     """Whether nobody has taken the claim's trial over."""
-    return (
-        connection.execute(
-            select(Attempt.number).where(
-                Attempt.trial_id == claim.trial_id,
-                Attempt.number == claim.token,
-                Attempt.ended_at.is_(None),
-            )
-        ).scalar_one_or_none()
-        is not None
-    )
+    names = {"trial": claim.trial_id, "token": claim.token}
+    return connection.execute(SELECT_LIVE, names).scalar_one_or_none() is not None
 
 
 def heartbeat(connection: Connection, claim: Claim) -> bool:
     """Renew a lease; False when the trial was taken over."""
     now = database_time(connection)
-    renewed = connection.execute(
-        update(Attempt)
-        .where(
-            Attempt.trial_id == claim.trial_id,
-            Attempt.number == claim.token,
-            Attempt.ended_at.is_(None),
-        )
-        .values(heartbeat_at=now, lease_expires_at=now + timedelta(seconds=claim.lease_s))
-    )
-    return renewed.rowcount == 1
+    expires = now + timedelta(seconds=claim.lease_s)
+    return update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires)
 
 
 def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:
@@ -130,7 +143,7 @@ def set_state(
 ) -> None:
     """Set a trial's state with its reason."""
     connection.execute(
-        update(Trial).where(Trial.id == trial_id).values(state=state, reason=reason, **fields)
+        UPDATE_TRIAL, {"trial": trial_id, "state": state, "reason": reason, **fields}
     )
 
 
@@ -154,23 +167,7 @@ def reap(connection: Connection, study_id: int, now: datetime) -> int:
     A reservation goes back to the budget. A trial is queued for another attempt, or fails when it
     was lost too often: something about it kills its workers.
     """
-    expired = connection.execute(
-        select(
-            Attempt.trial_id,
-            Attempt.number,
-            Attempt.lease_expires_at,
-            Trial.state,
-            Trial.number.label("trial_number"),
-        )
-        .join(Trial, Trial.id == Attempt.trial_id)
-        .where(
-            Attempt.study_id == study_id,
-            Attempt.ended_at.is_(None),
-            Attempt.lease_expires_at < now,
-        )
-        .order_by(Attempt.lease_expires_at)
-        .with_for_update(of=Attempt, skip_locked=True)
-    ).all()
+    expired = connection.execute(EXPIRED, {"study": study_id, "now": now}).all()
     for row in expired:
         reap_one(connection, study_id, row, now)
     if expired:

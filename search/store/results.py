@@ -1,7 +1,7 @@
 """What comes back from a training process: reports on the way, then a result or a failure."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,27 +13,46 @@ from search.rows import Claim
 from search.store.engine import database_time, dump_json
 from search.store.events import record
 from search.store.finite import non_finite
-from search.store.leases import end_attempt, holds_lease, set_state
+from search.store.leases import end_attempt, holds_lease, set_state, update_live
 from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
 from search.store.summary import summarise
 from search.store.tables import Attempt, Trial
 
 FLOPS_PER_FORWARD = 3  # a training step costs a forward pass and twice that backwards
 
+INSERT: Mapping[str, Callable[..., Any]] = {
+    "postgresql": postgresql.insert,
+    "sqlite": sqlite.insert,
+}
+
+
+def upsert_point(dialect: str) -> Any:
+    """The statement that writes a point, or overwrites it."""
+    statement = INSERT[dialect](MetricPoint)
+    return statement.on_conflict_do_update(
+        index_elements=["trial_id", "split", "metric", "step"],
+        set_={"value": statement.excluded.value},
+    )
+
+
+# Made once: building a statement costs more than SQLite needs to run it.
+UPSERT_POINT = {dialect: upsert_point(dialect) for dialect in INSERT}
+INSERT_COST = insert(Cost)
+INSERT_PROOF = insert(Proof)
+INSERT_EVALUATION = insert(Evaluation)
+INSERT_PROBE = insert(Probe)
+
 
 def report(connection: Connection, claim: Claim, reports: Sequence[Report | Progress]) -> bool:
     """Store reports; those of a lost lease are dropped."""
-    if not holds_lease(connection, claim):
-        return False
-    steps = [message.step for message in reports]
+    if not reports:
+        return holds_lease(connection, claim)
     planned = [message.steps for message in reports if isinstance(message, Progress)]
-    if steps:
-        fields = {"step": max(steps)} | ({"n_steps": planned[-1]} if planned else {})
-        connection.execute(
-            update(Attempt)
-            .where(Attempt.trial_id == claim.trial_id, Attempt.number == claim.token)
-            .values(**fields)
-        )
+    progress = {"step": max(message.step for message in reports)}
+    if planned:
+        progress["n_steps"] = planned[-1]
+    if not update_live(connection, claim, **progress):
+        return False
     readings = [message for message in reports if isinstance(message, Report)]
     bad = [(message.step, non_finite(message.metrics)) for message in readings]
     bad = [(step, what) for step, what in bad if what is not None]
@@ -71,13 +90,8 @@ def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) ->
     """Write points; a resumed attempt overwrites those that it makes again."""
     if not points:
         return
-    insert_or = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert_or(MetricPoint)
     connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["trial_id", "split", "metric", "step"],
-            set_={"value": statement.excluded.value},
-        ),
+        UPSERT_POINT[connection.dialect.name],
         list({tuple(p[k] for k in ("split", "metric", "step")): dict(p) for p in points}.values()),
     )
 
@@ -105,16 +119,17 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     # What a diverged network measures says nothing; its curve stays.
     evaluations = {} if outcome == "diverged" else result.evaluations
     write_evaluations(connection, claim.trial_id, evaluations)
-    connection.execute(insert(Cost).values(trial_id=claim.trial_id, **cost_columns(result.costs)))
+    connection.execute(INSERT_COST, {"trial_id": claim.trial_id, **cost_columns(result.costs)})
     write_probes(connection, claim.trial_id, result.probes)
     if result.proof is not None:
         connection.execute(
-            insert(Proof).values(
-                trial_id=claim.trial_id,
-                sha256=result.proof.sha256,
-                text=result.proof.text,
-                layers=[layer.model_dump(mode="json") for layer in result.proof.layers],
-            )
+            INSERT_PROOF,
+            {
+                "trial_id": claim.trial_id,
+                "sha256": result.proof.sha256,
+                "text": result.proof.text,
+                "layers": [layer.model_dump(mode="json") for layer in result.proof.layers],
+            },
         )
     if outcome == "completed":
         arch_id = connection.execute(
@@ -197,7 +212,7 @@ def write_evaluations(
         for metric, value in metrics.items()
     ]
     if rows:
-        connection.execute(insert(Evaluation), rows)
+        connection.execute(INSERT_EVALUATION, rows)
 
 
 def cost_columns(costs: Costs) -> dict[str, Any]:
@@ -243,7 +258,7 @@ def write_probes(connection: Connection, trial_id: int, probes: Iterable[ProbeRe
         for name, value in probe.readings.items()
     ]
     if rows:
-        connection.execute(insert(Probe), rows)
+        connection.execute(INSERT_PROBE, rows)
 
 
 def environment_id(connection: Connection, facts: Mapping[str, str]) -> int | None:
@@ -256,9 +271,8 @@ def environment_id(connection: Connection, facts: Mapping[str, str]) -> int | No
     found = connection.execute(known).scalar_one_or_none()
     if found is not None:
         return found
-    insert_or = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     connection.execute(
-        insert_or(Environment)
+        INSERT[connection.dialect.name](Environment)
         .values(sha256=sha256, facts=document)
         .on_conflict_do_nothing(index_elements=["sha256"])
     )

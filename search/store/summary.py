@@ -7,7 +7,7 @@ little as of ten.
 import math
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 from sqlalchemy.orm import aliased
 
 from search.store.measurements import Cost, Evaluation, Probe
@@ -15,6 +15,52 @@ from search.store.tables import Architecture, Study, Trial, TrialBlock
 from search.store.types import AnyRow
 
 Point = tuple[float, int, int]
+
+SELECTION, TEST = aliased(Evaluation), aliased(Evaluation)
+
+# Made once: building a statement costs more than SQLite needs to run it.
+COMPLETED = (
+    select(
+        Trial.id,
+        Trial.phase,
+        Trial.code,
+        Trial.notation,
+        Trial.n_layers,
+        SELECTION.value.label("selection"),
+        TEST.value.label("test"),
+        Cost.params,
+        Cost.flops,
+        Cost.latency_s,
+        Probe.value.label("probe"),
+    )
+    .outerjoin(
+        SELECTION,
+        and_(
+            SELECTION.trial_id == Trial.id,
+            SELECTION.split == "selection",
+            SELECTION.metric == bindparam("objective"),
+        ),
+    )
+    .outerjoin(
+        TEST,
+        and_(
+            TEST.trial_id == Trial.id, TEST.split == "test", TEST.metric == bindparam("objective")
+        ),
+    )
+    .outerjoin(Cost, Cost.trial_id == Trial.id)
+    .outerjoin(
+        Probe,
+        and_(Probe.trial_id == Trial.id, Probe.moment == "final", Probe.name == "probe"),
+    )
+    .where(
+        Trial.study_id == bindparam("study"),
+        Trial.arch_id == bindparam("arch"),
+        Trial.state == "completed",
+        Trial.phase != "recipe",
+    )
+    .order_by(Trial.id)
+)
+INSERT_ARCHITECTURE = insert(Architecture)
 
 
 def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -71,13 +117,14 @@ def summarise(connection: Connection, study_id: int, arch_id: str) -> None:
     }
     if before is None:
         connection.execute(
-            insert(Architecture).values(
-                study_id=study_id,
-                arch_id=arch_id,
-                uniform_kind=uniform_kind(connection, best.id),
-                is_pareto=False,
+            INSERT_ARCHITECTURE,
+            {
+                "study_id": study_id,
+                "arch_id": arch_id,
+                "uniform_kind": uniform_kind(connection, best.id),
+                "is_pareto": False,
                 **values,
-            )
+            },
         )
     else:
         connection.execute(update(Architecture).where(here).values(**values))
@@ -88,45 +135,8 @@ def completed_trials(
     connection: Connection, study_id: int, arch_id: str, objective: str
 ) -> Sequence[AnyRow]:
     """Return the completed trials of an architecture that count, with what is summarised."""
-    selection, test = aliased(Evaluation), aliased(Evaluation)
     return connection.execute(
-        select(
-            Trial.id,
-            Trial.phase,
-            Trial.code,
-            Trial.notation,
-            Trial.n_layers,
-            selection.value.label("selection"),
-            test.value.label("test"),
-            Cost.params,
-            Cost.flops,
-            Cost.latency_s,
-            Probe.value.label("probe"),
-        )
-        .outerjoin(
-            selection,
-            and_(
-                selection.trial_id == Trial.id,
-                selection.split == "selection",
-                selection.metric == objective,
-            ),
-        )
-        .outerjoin(
-            test,
-            and_(test.trial_id == Trial.id, test.split == "test", test.metric == objective),
-        )
-        .outerjoin(Cost, Cost.trial_id == Trial.id)
-        .outerjoin(
-            Probe,
-            and_(Probe.trial_id == Trial.id, Probe.moment == "final", Probe.name == "probe"),
-        )
-        .where(
-            Trial.study_id == study_id,
-            Trial.arch_id == arch_id,
-            Trial.state == "completed",
-            Trial.phase != "recipe",
-        )
-        .order_by(Trial.id)
+        COMPLETED, {"study": study_id, "arch": arch_id, "objective": objective}
     ).all()
 
 
