@@ -4,6 +4,7 @@ The server listens on a Unix socket in its own temporary folder, with no network
 programs run as the user `postgres`, since the server refuses root.
 """
 
+import atexit
 import getpass
 import glob
 import os
@@ -11,8 +12,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
@@ -35,11 +37,20 @@ class Cluster:
     folder: Path
     user: str
 
-    def create_database(self) -> str:
-        """Create an empty database; returns its URL."""
+    def create_database(self, template: str = "template0") -> str:
+        """Create a database as a copy of another one, empty by default; returns its name."""
+        import psycopg
+
         name = f"t{uuid4().hex[:12]}"
-        run(self.programs / "createdb", "-h", str(self.folder), "-U", self.user, name)
-        return f"postgresql://{self.user}@/{name}?host={self.folder}"
+        with psycopg.connect(
+            host=str(self.folder), user=self.user, dbname="postgres", autocommit=True
+        ) as connection:
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
+        return name
+
+    def url(self, database: str) -> str:
+        """Return the URL of a database."""
+        return f"postgresql://{self.user}@/{database}?host={self.folder}"
 
 
 def find_programs() -> Path | None:
@@ -90,3 +101,11 @@ def cluster() -> Iterator[Cluster]:
             yield Cluster(programs, folder, user)
         finally:
             run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+
+
+@cache
+def shared_cluster() -> Cluster:
+    """Return the one server of this process, started at first use and stopped at its end."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(cluster())
