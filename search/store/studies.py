@@ -148,15 +148,10 @@ def study_row(connection: Connection, study_id: int) -> StudyRow:
 def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
     """Complete a row of `studies` by its revision and its counts."""
     revision = newest_revision(connection, found.id)
-    states = dict(
-        connection.execute(
-            select(Trial.state, func.count())
-            .where(Trial.study_id == found.id)
-            .group_by(Trial.state)
-        )
-        .tuples()
-        .all()
-    )
+    counted = connection.execute(
+        select(Trial.state, func.count()).where(Trial.study_id == found.id).group_by(Trial.state)
+    ).all()
+    states = {state: n for state, n in counted}
     live = connection.execute(
         select(func.count()).where(Attempt.study_id == found.id, Attempt.ended_at.is_(None))
     ).scalar_one()

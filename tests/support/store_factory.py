@@ -26,10 +26,9 @@ from search.rows import Claim, Phase
 from search.store.repo import Store
 from search.study import StudySpec
 
-PLUGINS = {
-    kind: ("mixsearch", "0.1.0")
-    for kind in ("attention", "sepconv", "bproj", "average", "hardmax_shift")
-}
+PLUGINS = dict.fromkeys(
+    ("attention", "sepconv", "bproj", "average", "hardmax_shift"), ("mixsearch", "0.1.0")
+)
 TRAINING_KEY = "k0"
 
 
