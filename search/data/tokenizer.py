@@ -21,8 +21,8 @@ SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-ALPHABET_SHARE = 3
-"""Single characters may take a third of the vocabulary (and as much again as "##" pieces)."""
+ALPHABET_SHARE = 2
+"""A character may need two entries: at the start of a word and, as "##" piece, inside one."""
 
 
 def train_wordpiece(texts: Iterable[str], vocab_size: int) -> "PreTrainedTokenizerFast":
