@@ -60,11 +60,11 @@ class FrozenNetwork:
         encoder: a module with ``blocks``, each with a ``mixer``; called with (ids, mask).
         dtype: the dtype to compute in.
         layers: which probe points to keep.
-        batch_size: rows computed at once.
+        batch_tokens: tokens computed at once, in whole rows.
     """
 
     def __init__(
-        self, encoder: nn.Module, *, dtype: torch.dtype, layers: Layers, batch_size: int = 24
+        self, encoder: nn.Module, *, dtype: torch.dtype, layers: Layers, batch_tokens: int = 2048
     ) -> None:
         self._encoder = cast("Encoder", copy.deepcopy(getattr(encoder, "_orig_mod", encoder)))
         self.device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
@@ -77,7 +77,7 @@ class FrozenNetwork:
         self._blocks = cast("list[Block]", list(blocks))
         self._spec: EncoderSpec = self._encoder.spec
         self.dtype = dtype
-        self.batch_size = batch_size
+        self._batch_tokens = batch_tokens
         last = f"layer_{len(blocks) - 1}.block"
         points = [f"layer_{i}.{part}" for i in range(len(blocks)) for part in ("mixer", "block")]
         self.d_model = self._spec.d_model
@@ -95,6 +95,10 @@ class FrozenNetwork:
         """Tokens that the layers of finite reach carry information over, all together."""
         return sum(traits.reach for traits in self._traits() if isinstance(traits.reach, int))
 
+    def batch_size(self, rows: Rows) -> int:
+        """Rows computed at once unless asked otherwise."""
+        return max(1, self._batch_tokens // rows.tokens.shape[1])
+
     def _traits(self) -> list[MixerTraits]:
         mixers = (cast("TokenMixer[Any]", block.mixer) for block in self._blocks)
         return [mixer.traits(mixer.config) for mixer in mixers]
@@ -108,7 +112,7 @@ class FrozenNetwork:
             ProbeError: an output at a real position is NaN or infinite.
         """
         parts: dict[str, list[Tensor]] = {name: [] for name in self.points}
-        size = batch_size or self.batch_size
+        size = batch_size or self.batch_size(rows)
         with torch.inference_mode(), torch.autocast(self.device.type, enabled=False):
             for start in range(0, rows.tokens.shape[0], size):
                 seen = self._forward(rows.select(slice(start, start + size)), jitter)

@@ -9,6 +9,7 @@ of their thresholds. For networks without positions the last recomputation permu
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,28 @@ REPEATS = 3
 
 
 class Jitter:
-    """Multiplies tensors entrywise by 1 + eps * xi with a generator of its own."""
+    """Multiplies tensors entrywise by 1 + eps * xi, xi uniform on [-1, 1].
 
-    def __init__(self, eps: float, seed: int, device: torch.device) -> None:
+    The xi of a tensor are a stretch, at a random place, of a pool of draws at least twice as long:
+    drawing anew for every sub-module took longer than the network itself.
+    """
+
+    def __init__(self, eps: float, seed: int) -> None:
         self.eps = eps
-        self._generator = torch.Generator(device=device).manual_seed(seed)
+        self._seed = seed
+        self._places = random.Random(seed)
+        self._pool = torch.empty(0)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Perturbs one floating-point tensor."""
-        xi = torch.rand(x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
-        return x * xi.mul_(2 * self.eps).add_(1 - self.eps)
+        pool = self._pool
+        if len(pool) < 2 * x.numel() or (pool.dtype, pool.device) != (x.dtype, x.device):
+            generator = torch.Generator(device=x.device).manual_seed(self._seed)
+            pool = torch.empty(2 * x.numel(), dtype=x.dtype, device=x.device)
+            self._pool = pool.uniform_(-1, 1, generator=generator)
+        start = self._places.randrange(len(pool) - x.numel() + 1)
+        xi = pool[start : start + x.numel()].view(x.shape)
+        return torch.addcmul(x, x, xi, value=self.eps)
 
     @contextmanager
     def on_every_output(self, module: nn.Module) -> Iterator[None]:
@@ -74,6 +87,7 @@ def noise_floor(
         repeats: R.
     """
     eps = float(torch.finfo(network.dtype).eps)
+    jitter = Jitter(eps, seed)
     order_of = torch.Generator().manual_seed(seed)
     n_rows, n_tokens = rows.tokens.shape
     eta = {name: torch.zeros(h.shape[:2], dtype=torch.float64) for name, h in outputs.items()}
@@ -84,8 +98,8 @@ def noise_floor(
             columns = torch.randperm(n_tokens, generator=order_of)
         moved = network(
             rows.select(order).permute(columns),
-            batch_size=max(1, -(-min(n_rows, network.batch_size) // (repeat + 2))),
-            jitter=Jitter(eps, seed + repeat, network.device),
+            batch_size=-(-min(n_rows, network.batch_size(rows)) // (repeat + 2)),
+            jitter=jitter,
         )
         for name, h in outputs.items():
             back = torch.empty_like(moved[name])

@@ -182,11 +182,12 @@ def read(compared: Compared, sigma: float) -> dict[str, float | None]:
     that must be equal. None where there is nothing to read.
     """
     separated = compared.distance > compared.tau
-    gap = torch.where(separated, compared.distance, 0.0) / (sigma if sigma > 0 else 1.0)
+    unit = sigma if sigma > 0 else 1.0
+    gap = torch.where(separated, compared.distance, 0.0) / unit
     seen = separated[compared.counted]
     close = seen & (compared.distance <= BORDERLINE * compared.tau)[compared.counted]
     gaps = gap[compared.counted].numpy()
-    equal = gap[compared.equal]
+    equal = compared.distance[compared.equal] / unit
     return {
         "p_sep": float(seen.double().mean()) if len(seen) else None,
         "borderline": float(close.double().mean()) if len(seen) else None,
