@@ -1,11 +1,13 @@
 """Whether a file may be opened as a store: one clear line where it may not."""
 
 import os
+import re
 from pathlib import Path
 
 from search.errors import NothingThereError, StoreError
 from search.store.address import Address
 
+ESCAPE = re.compile(r"\\([0-7]{3})")  # how /proc/mounts writes a blank
 MAGIC = b"SQLite format 3\0"
 MOUNTS = Path("/proc/mounts")
 NETWORK_TYPES = frozenset(
@@ -97,7 +99,7 @@ def file_system(path: Path, mounts: str) -> str | None:
         fields = line.split()
         if len(fields) < 3:
             continue
-        point = Path(fields[1].encode().decode("unicode_escape"))
+        point = Path(ESCAPE.sub(lambda code: chr(int(code[1], 8)), fields[1]))
         if resolved.is_relative_to(point) and len(point.parts) >= best[0]:
             best = (len(point.parts), fields[2])
     return best[1]
