@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["store_fixtures"]
+
 MANDATORY = {name for name in os.environ.get("SEARCH_TEST_MANDATORY", "").split(",") if name}
 
 

@@ -149,9 +149,11 @@ def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
     """Complete a row of `studies` by its revision and its counts."""
     revision = newest_revision(connection, found.id)
     counted = connection.execute(
-        select(Trial.state, func.count()).where(Trial.study_id == found.id).group_by(Trial.state)
-    ).all()
-    states = {state: n for state, n in counted}
+        select(Trial.state, func.count().label("n"))
+        .where(Trial.study_id == found.id)
+        .group_by(Trial.state)
+    )
+    states: dict[str, int] = {row.state: row.n for row in counted}
     live = connection.execute(
         select(func.count()).where(Attempt.study_id == found.id, Attempt.ended_at.is_(None))
     ).scalar_one()

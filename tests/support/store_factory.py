@@ -72,7 +72,6 @@ def result(
     splits: Sequence[str] = ("selection",),
     outcome: str = "completed",
     reason: str = "trained to the end",
-    n_layers: int = 2,
     steps: int = 600,
     params: int = 50_000,
     flops: int = 8_000_000,
@@ -210,7 +209,6 @@ def fill(
                 result(
                     loss,
                     splits=("selection", "test") if phase == "confirm" else ("selection",),
-                    n_layers=len(kinds),
                     params=40_000 + 5_000 * n_attention,
                     flops=6_000_000 + 1_000_000 * n_attention,
                 ),

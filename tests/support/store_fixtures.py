@@ -1,4 +1,4 @@
-"""Fixtures over both databases; a test module imports those it names.
+"""Fixtures over both databases; tests/conftest.py makes them known to every test.
 
 `store_url` is an empty place, `store` an open store with its tables. On PostgreSQL both carry the
 marker `postgres` and skip with the reason where no server can be started.
@@ -9,17 +9,23 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from postgres import shared_cluster, why_not
 
-from search.store.repo import Store
-from search.store.schema import upgrade
+if TYPE_CHECKING:
+    from postgres import Cluster
+
+    from search.store.repo import Store
+
+# This module is loaded at every start of pytest, so it imports the database code where it is used.
 
 BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 
-def cluster_or_skip():
+def cluster_or_skip() -> "Cluster":
+    from postgres import shared_cluster, why_not
+
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -28,6 +34,8 @@ def cluster_or_skip():
 
 @cache
 def sqlite_template() -> Path:
+    from search.store.schema import upgrade
+
     path = Path(tempfile.mkdtemp(prefix="store")) / "template.db"
     upgrade(str(path))
     return path
@@ -35,6 +43,10 @@ def sqlite_template() -> Path:
 
 @cache
 def postgres_template() -> str:
+    from postgres import shared_cluster
+
+    from search.store.schema import upgrade
+
     name = shared_cluster().create_database()
     upgrade(shared_cluster().url(name))
     return name
@@ -61,7 +73,9 @@ def ready_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(ready_url: str) -> Iterator[Store]:
+def store(ready_url: str) -> Iterator["Store"]:
     """An open store without a study."""
+    from search.store.repo import Store
+
     with Store.open(ready_url) as opened:
         yield opened
