@@ -30,34 +30,39 @@ def load(model: type[ModelT], document: Any) -> ModelT:
         raise SpecError("\n".join(explain(error, model))) from None
 
 
-def explain(error: ValidationError, model: type[BaseModel] | None = None) -> list[str]:
+def explain(error: ValidationError, model: Any = None) -> list[str]:
     """Return one line per problem of a validation error.
 
     Args:
         error: What validation raised.
-        model: The model that was validated; with it, unknown keys get the nearest valid one.
+        model: The model, or annotation, that was validated; with it, unknown keys get the nearest
+            valid one.
     """
     return [problem_line(detail, model) for detail in error.errors(include_url=False)]
 
 
-def problem_line(detail: ErrorDetails, model: type[BaseModel] | None) -> str:
+def problem_line(detail: ErrorDetails, model: Any) -> str:
     """Return the line of one problem."""
     loc = detail["loc"]
     path = ".".join(str(part) for part in loc) or "document"
     context = detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":
-            keys = valid_keys(model, loc[:-1]) if model is not None else []
+            keys = valid_keys(model, loc[:-1])
             hint = f"; {suggestion(str(loc[-1]), keys)}" if keys else ""
             return f"{path}: unknown key {str(loc[-1])!r}{hint}"
         case "union_tag_invalid":
             tag = str(context["tag"])
             known = re.findall(r"'([^']*)'", str(context["expected_tags"]))
             return f"{path}: unknown kind {tag!r}; {suggestion(tag, known)}"
-        case "literal_error":
+        case "union_tag_not_found":
+            return (
+                f"{path}: needs the key {context['discriminator']} (got {short(detail['input'])})"
+            )
+        case "literal_error" if "'" in str(context["expected"]):
             known = re.findall(r"'([^']*)'", str(context["expected"]))
-            hint = suggestion(str(detail["input"]), known) if known else detail["msg"]
-            return f"{path}: {detail['input']!r} is not valid; {hint}"
+            hint = suggestion(str(detail["input"]), known)
+            return f"{path}: {short(detail['input'])} is not valid; {hint}"
         case "missing":
             return f"{path}: missing; it must be given"
         case "value_error" | "does_not_fit" | "broken_plugin":
@@ -72,7 +77,7 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def valid_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+def valid_keys(model: Any, loc: Sequence[int | str]) -> list[str]:
     """Return the keys a document may have at a path, or [] where that is not clear."""
     here: Any = model
     for part in loc:
