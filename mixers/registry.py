@@ -27,7 +27,7 @@ PluginT = TypeVar("PluginT")
 
 OWN_DISTRIBUTION = "mixsearch"
 LOCAL = "local"
-KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-]*(\.[A-Za-z0-9_\-]+)*")
 
 
 @dataclass(frozen=True)
