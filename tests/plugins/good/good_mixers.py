@@ -43,4 +43,5 @@ class Taps(TokenMixer[TapsConfig]):
 
     def forward(self, x, mask=None):
         x = zero_padding(x, mask)
-        return self.out(sum(self.config.gain * pad(x, (0, 0, k, -k)) for k in self.config.delays))
+        steps = [min(delay, x.shape[1]) for delay in self.config.delays]
+        return self.out(sum(self.config.gain * pad(x, (0, 0, step, -step)) for step in steps))
