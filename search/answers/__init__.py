@@ -1,0 +1,1 @@
+"""The answer as pure functions on rows: noise, effects, verdicts. No SQL, no printing."""

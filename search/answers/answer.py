@@ -1,0 +1,299 @@
+"""The answer of a study: everything that its rows allow to be said, as plain data.
+
+Pure functions on rows; no SQL, no printing. `search.report` puts it into words, `search.plots`
+draws it, the service shows it: none of them computes a number of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
+from search.answers.costs import Cost, Saving, costs_of, savings_of
+from search.answers.effects import (
+    CountRow,
+    LayerEffect,
+    Position,
+    counts_of,
+    layer_effects_of,
+    position_of,
+)
+from search.answers.noise import Noise, noise_of
+from search.answers.predictors import Predictors, predictors_of
+from search.answers.question import Question, kind_of, question_of
+from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
+from search.answers.verdicts import (
+    Beats,
+    Contrast,
+    contrasts_of,
+    hybrid_beats_all,
+    verdict_rows,
+)
+from search.rows import TrialRow, VerdictRow
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+
+MAX_LEADERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A line of the leaderboard: the best on the selection split, all finalists and baselines.
+
+    ``names`` are what the architecture is as a finalist and as a baseline. ``metrics`` holds the
+    other recorded metrics: means on the test split where confirmed, else on the selection split.
+    """
+
+    rank: int
+    arch_id: str
+    code: str
+    notation: str
+    names: tuple[str, ...]
+    is_baseline: bool
+    n_layers: int
+    n_attention: int
+    selection: float
+    n_selection: int
+    test: float | None
+    test_sd: float | None
+    n_test: int
+    metrics: Mapping[str, float]
+    params: float | None
+    flops: float | None
+    latency_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How much of the candidate's lead over attention was luck of the choice.
+
+    ``selection`` is its lead where it was chosen, ``test`` its lead with fresh seeds on the test
+    split (positive: ahead); ``lost`` is the difference.
+    """
+
+    candidate: str
+    selection: float
+    test: float
+    lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the budget went to."""
+
+    by_phase: Mapping[str, int]
+    by_state: Mapping[str, int]
+    seconds: float
+    first_failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the answer holds for and what it leaves open.
+
+    Attributes:
+        n_trained: architectures of the study with a finished run.
+        untested: roles of the baselines that have no finished run.
+        device: where it was measured, None if unknown.
+    """
+
+    n_trained: int
+    untested: tuple[str, ...]
+    device: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a study's rows say; see the classes of the parts for units and signs."""
+
+    question: Question
+    pick: str | None
+    reference: str | None
+    shorter: str | None
+    rival: str | None
+    hybrid_beats_all: Beats
+    contrasts: tuple[Contrast, ...]
+    leaders: tuple[Leader, ...]
+    noise: Noise
+    counts: tuple[CountRow, ...]
+    position: Position | None
+    layers: tuple[LayerEffect, ...]
+    ranks: Ranks
+    lead: Lead | None
+    shrinkage: Shrinkage | None
+    costs: tuple[Cost, ...]
+    savings: tuple[Saving, ...]
+    predictors: Predictors
+    spent: Spent
+    reach: Reach
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values that strict JSON takes (no NaN, no infinity)."""
+        document: dict[str, Any] = _plain(asdict(self))
+        for contrast, entry in zip(self.contrasts, document["contrasts"], strict=True):
+            entry["verdict"]["text"] = contrast.verdict.text
+        return document
+
+    def verdict_rows(self) -> tuple[VerdictRow, ...]:
+        """Rows of the table ``verdicts``."""
+        return verdict_rows(self.contrasts, self.question)
+
+
+def answer_study(
+    rows: Sequence[TrialRow], study: StudySpec, *, device: str | None = None
+) -> Answer:
+    """Answers a study from its rows.
+
+    Args:
+        rows: all trials of the study.
+        study: its spec.
+        device: where the costs were measured, for the reader.
+    """
+    from search.baselines import baselines
+    from search.finalists import finalists
+    from search.space import Space
+
+    space, listed = Space.of(study), baselines(study)
+    return make_answer(
+        rows,
+        question_of(study),
+        {finalist.role: finalist.labels for finalist in finalists(study, space, listed, rows)},
+        mixers=tuple(space.choices),
+        baselines={baseline.role: baseline.labels for baseline in listed},
+        device=device,
+    )
+
+
+def make_answer(
+    rows: Sequence[TrialRow],
+    question: Question,
+    chosen: Mapping[str, Sequence[str]],
+    *,
+    mixers: Sequence[str],
+    baselines: Mapping[str, Sequence[str]],
+    device: str | None = None,
+) -> Answer:
+    """Answers a question from rows.
+
+    Args:
+        rows: all trials of the study.
+        question: the study's facts.
+        chosen: notation of the layers of each finalist, by name.
+        mixers: notations of the choices, for the effects of single layers.
+        baselines: notation of the layers of each listed baseline, by role.
+        device: where the costs were measured.
+    """
+    arms = arms_of(rows, question)
+    finalists = finalists_of(arms, chosen, question)
+    noise = noise_of(arms, question)
+    contrasts = contrasts_of(finalists, question)
+    trained = {arm.mixers for arm in arms}
+    return Answer(
+        question=question,
+        pick=finalists.pick.arch_id if finalists.pick else None,
+        reference=finalists.reference.arch_id if finalists.reference else None,
+        shorter=finalists.shorter.arch_id if finalists.shorter else None,
+        rival=finalists.rival.arch_id if finalists.rival else None,
+        hybrid_beats_all=hybrid_beats_all(finalists, contrasts, question),
+        contrasts=contrasts,
+        leaders=_leaders(arms, finalists, question),
+        noise=noise,
+        counts=counts_of(arms, question),
+        position=position_of(rows, question, noise),
+        layers=layer_effects_of(rows, question, mixers),
+        ranks=ranks_of(arms),
+        lead=lead_of(finalists, question),
+        shrinkage=_shrinkage(finalists, question),
+        costs=costs_of(finalists),
+        savings=savings_of(finalists),
+        predictors=predictors_of(arms, question),
+        spent=_spent(rows),
+        reach=Reach(
+            n_trained=len(arms),
+            untested=tuple(
+                role for role, layers in baselines.items() if tuple(layers) not in trained
+            ),
+            device=device,
+        ),
+    )
+
+
+def _leaders(arms: Sequence[Arm], finalists: Finalists, question: Question) -> tuple[Leader, ...]:
+    scored = [(mean, arm) for arm in arms if (mean := arm.selection_mean) is not None]
+    scored.sort(key=lambda pair: question.sign * pair[0])
+    shown = [
+        (rank, mean, arm)
+        for rank, (mean, arm) in enumerate(scored, start=1)
+        if rank <= MAX_LEADERS or arm.roles or finalists.names_of(arm.arch_id)
+    ]
+    return tuple(
+        Leader(
+            rank=rank,
+            arch_id=arm.arch_id,
+            code=arm.code,
+            notation=arm.notation,
+            names=tuple(dict.fromkeys([*finalists.names_of(arm.arch_id), *arm.roles])),
+            is_baseline=bool(arm.roles),
+            n_layers=arm.n_layers,
+            n_attention=arm.n_of(kind_of(question.reference)),
+            selection=mean,
+            n_selection=len(arm.selection),
+            test=arm.test_mean,
+            test_sd=arm.test_sd,
+            n_test=len(arm.test),
+            metrics=_other_metrics(arm, question),
+            params=arm.cost("params"),
+            flops=arm.cost("flops"),
+            latency_s=arm.cost("latency_s"),
+        )
+        for rank, mean, arm in shown
+    )
+
+
+def _other_metrics(arm: Arm, question: Question) -> dict[str, float]:
+    found = {}
+    for name in question.metrics:
+        sources = [row.test if arm.test else row.selection for row in arm.rows]
+        values = [value for metrics in sources if (value := value_of(metrics, name)) is not None]
+        if values:
+            found[name] = fmean(values)
+    return found
+
+
+def _shrinkage(finalists: Finalists, question: Question) -> Shrinkage | None:
+    candidate, reference = finalists.candidate, finalists.reference
+    if candidate is None or reference is None or candidate.arch_id == reference.arch_id:
+        return None
+    selection = _lead(candidate.selection_mean, reference.selection_mean, question)
+    test = _lead(candidate.test_mean, reference.test_mean, question)
+    if selection is None or test is None:
+        return None
+    return Shrinkage(candidate.code, selection, test, selection - test)
+
+
+def _lead(ours: float | None, theirs: float | None, question: Question) -> float | None:
+    return None if ours is None or theirs is None else question.sign * (theirs - ours)
+
+
+def _spent(rows: Sequence[TrialRow]) -> Spent:
+    failed = [row for row in rows if row.state == "failed"]
+    return Spent(
+        by_phase=dict(Counter(row.phase for row in rows)),
+        by_state=dict(Counter(row.state for row in rows)),
+        seconds=sum(row.seconds or 0.0 for row in rows),
+        first_failure=(failed[0].error or failed[0].reason) if failed else None,
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

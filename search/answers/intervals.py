@@ -1,0 +1,156 @@
+"""Interval arithmetic of the answer: Welch, paired t, rank correlation, sample sizes.
+
+Pure functions on plain floats. No function here returns an interval of zero width: where the data
+do not measure their own noise, the ends are None and the reason is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+TOO_FEW = "too few runs"
+IDENTICAL = "identical repeats"
+POWER = 0.8
+RESAMPLES = 1000
+MAX_RUNS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its confidence interval, or with the reason why it has none.
+
+    ``low``, ``high`` and ``df`` are all None or all set; ``reason`` is empty when they are set.
+    """
+
+    estimate: float
+    level: float
+    low: float | None = None
+    high: float | None = None
+    df: float | None = None
+    reason: str = ""
+
+
+def sd(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n - 1); None for fewer than two values or identical ones."""
+    if len(values) < 2:
+        return None
+    spread = float(np.std(np.asarray(values, dtype=np.float64), ddof=1))
+    return spread if spread > _resolution(values) else None
+
+
+def welch(left: Sequence[float], right: Sequence[float], level: float) -> Interval:
+    """Welch's interval of mean(left) - mean(right), unequal variances (Welch 1947).
+
+    df is Satterthwaite's: (u + v)^2 / (u^2/(n-1) + v^2/(m-1)) with u, v the squared standard
+    errors of the two means.
+
+    Args:
+        left: one value per run, at least one.
+        right: one value per run, at least one.
+        level: two-sided confidence level, e.g. 0.95.
+    """
+    estimate = _mean(left) - _mean(right)
+    if min(len(left), len(right)) < 2:
+        return Interval(estimate, level, reason=TOO_FEW)
+    u, v = (np.var(np.asarray(x, dtype=np.float64), ddof=1) / len(x) for x in (left, right))
+    if math.sqrt(u + v) <= _resolution([*left, *right]):
+        return Interval(estimate, level, reason=IDENTICAL)
+    df = float((u + v) ** 2 / (u**2 / (len(left) - 1) + v**2 / (len(right) - 1)))
+    return _around(estimate, math.sqrt(u + v), df, level)
+
+
+def mean_interval(differences: Sequence[float], level: float) -> Interval:
+    """Student's t interval of the mean of independent differences (at least one)."""
+    estimate = _mean(differences)
+    if len(differences) < 2:
+        return Interval(estimate, level, reason=TOO_FEW)
+    spread = sd(differences)
+    if spread is None:
+        return Interval(estimate, level, reason=IDENTICAL)
+    return _around(estimate, spread / math.sqrt(len(differences)), len(differences) - 1.0, level)
+
+
+def known_sd_interval(difference: float, sd_of_one: float, df: float, level: float) -> Interval:
+    """Interval of a difference of two single runs whose repeat SD was measured elsewhere."""
+    return _around(difference, sd_of_one * math.sqrt(2.0), df, level)
+
+
+def runs_needed(sd_left: float, sd_right: float, margin: float, level: float) -> int:
+    """Smallest n per arm with which a Welch interval clears a margin four times in five.
+
+    Smallest n >= 2 with (t(1 - a/2, df) + t(0.8, df))^2 (s^2 + r^2) / n <= margin^2, where
+    a = 1 - level and df is Satterthwaite's at equal n. With many runs, equal SDs and level 0.90
+    (one-sided 5 %) this is the familiar 12.4 (sigma / margin)^2.
+    """
+    variance = sd_left**2 + sd_right**2
+    df_per_run = variance**2 / (sd_left**4 + sd_right**4)
+    tail = 1.0 - (1.0 - level) / 2.0
+    z = stats.norm.ppf(tail) + stats.norm.ppf(POWER)
+    n = max(2, min(MAX_RUNS, math.ceil(float(z**2) * variance / margin**2)))
+    while n < MAX_RUNS:
+        df = df_per_run * (n - 1)
+        t = stats.t.ppf(tail, df) + stats.t.ppf(POWER, df)
+        if t**2 * variance / n <= margin**2:
+            break
+        n += 1
+    return n
+
+
+def rank_correlation(
+    x: Sequence[float], y: Sequence[float], *, seed: int = 0, level: float = 0.95
+) -> Interval | None:
+    """Spearman's correlation with a percentile bootstrap interval; None if x or y is constant.
+
+    A bootstrap of a (nearly) perfect order collapses to a point; the interval is then widened to
+    that of Fisher's z with the standard error of Bonett and Wright (2000), taken at the largest
+    correlation below a perfect one, so it never has zero width. Above 1,000 points, where both
+    agree, Fisher's z alone is used.
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    n = len(a)
+    if n < 4 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    rho = float(np.clip(_row_correlations(a[None], b[None])[0], -1.0, 1.0))
+    inner = min(abs(rho), 1.0 - 12.0 / (n * (n * n - 1.0)))
+    z = math.copysign(math.atanh(inner), rho)
+    reach = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt((1 + inner**2 / 2) / (n - 3))
+    low, high = math.tanh(z - reach), math.tanh(z + reach)
+    if n <= RESAMPLES:
+        picks = np.random.default_rng(seed).integers(0, n, size=(RESAMPLES, n))
+        samples = _row_correlations(a[picks], b[picks])
+        samples = samples[np.isfinite(samples)]
+        ends = [float(end) for end in np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])]
+        if ends[1] - ends[0] > 1e-6 and abs(rho) <= inner:
+            low, high = ends
+    return Interval(rho, level, min(low, rho), max(high, rho), float(n - 2))
+
+
+def _row_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Spearman's correlation of each row pair; NaN where a row is constant."""
+    ranks_a = stats.rankdata(a, axis=1)
+    ranks_b = stats.rankdata(b, axis=1)
+    ranks_a -= ranks_a.mean(axis=1, keepdims=True)
+    ranks_b -= ranks_b.mean(axis=1, keepdims=True)
+    scale = np.sqrt((ranks_a**2).sum(axis=1) * (ranks_b**2).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: np.ndarray = (ranks_a * ranks_b).sum(axis=1) / scale
+    return result
+
+
+def _around(estimate: float, error: float, df: float, level: float) -> Interval:
+    half = float(stats.t.ppf(1.0 - (1.0 - level) / 2.0, df)) * error
+    return Interval(estimate, level, estimate - half, estimate + half, df)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _resolution(values: Sequence[float]) -> float:
+    """Spread below which values are equal up to rounding."""
+    return 1e-12 * max(abs(value) for value in values)

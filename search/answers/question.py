@@ -1,0 +1,101 @@
+"""What a study asks, reduced to the facts that the answer needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The facts of a study that turn rows into an answer.
+
+    Attributes:
+        objective: name of the metric that ranks.
+        unit: the objective's unit; that of ``tolerance`` too.
+        direction: whether low or high values are good.
+        tolerance: the loss that a cheaper architecture may cost.
+        n_layers: full depth.
+        reference: notation of the reference mixer (attention).
+        cheap: notation of the cheap mixer that the baselines use.
+        seed: the study's seed; the exploration seed.
+        metrics: other recorded metrics, shown beside the objective.
+        space_size: number of architectures of the space, None if unknown.
+        steps: training steps of a trial.
+        validations: equally spaced readings of the selection split.
+        task: what was trained on what, in words.
+        size: the encoder's size, in words.
+        recipe: the training recipe, in words.
+    """
+
+    objective: str
+    unit: str
+    direction: Literal["minimize", "maximize"]
+    tolerance: float
+    n_layers: int
+    reference: str
+    cheap: str
+    seed: int = 0
+    metrics: tuple[str, ...] = ()
+    space_size: int | None = None
+    steps: int | None = None
+    validations: int | None = None
+    task: str = ""
+    size: str = ""
+    recipe: str = ""
+
+    @property
+    def sign(self) -> float:
+        """+1 where low values are good, -1 where high ones are: value x sign is a loss."""
+        return 1.0 if self.direction == "minimize" else -1.0
+
+
+def kind_of(notation: str) -> str:
+    """The mixer's kind in a notation: ``attention(rotary=true)`` -> ``attention``."""
+    return notation.split("(", 1)[0]
+
+
+def question_of(study: StudySpec) -> Question:
+    """Reads the facts from a study's spec."""
+    from search.baselines import cheap_mixer, reference_mixer
+    from search.space import Space, layer_labels
+    from search.tasks.objective import ObjectiveConfig
+
+    reference, cheap = layer_labels([reference_mixer(study), cheap_mixer(study)], study)
+    facts: dict[str, Any] = {
+        "objective": study.objective,
+        "unit": study.unit,
+        "direction": study.direction,
+        "tolerance": study.tolerance,
+        "n_layers": study.encoder.n_layers,
+        "reference": reference,
+        "cheap": cheap,
+        "seed": study.seed,
+        "metrics": study.metrics,
+        "space_size": Space.of(study).size,
+    }
+    if isinstance(study.task, ObjectiveConfig):
+        task = f"own objective {study.task.name}"
+        return Question(task=task, size=f"{study.encoder.n_layers} layers", **facts)
+    return Question(**facts, **_training_facts(study))
+
+
+def _training_facts(study: StudySpec) -> dict[str, Any]:
+    training, sizes = study.training, study.sizes
+    source = getattr(getattr(study.task, "data", None), "source", None)
+    return {
+        "steps": training.steps,
+        "validations": training.validations,
+        "task": f"{study.task.kind} on {source}" if source else str(study.task.kind),
+        "size": (
+            f"{study.encoder.n_layers} layers, d_model {study.encoder.d_model}, "
+            f"{sizes.max_seq_len} tokens, vocabulary {sizes.vocab_size}"
+        ),
+        "recipe": (
+            f"AdamW, peak learning rate {training.learning_rate:g}, "
+            f"{training.warmup_fraction:.0%} warm-up, batch {training.batch_size}"
+        ),
+    }

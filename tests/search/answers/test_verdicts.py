@@ -1,0 +1,205 @@
+import pytest
+from simulated import ATTENTION, MIXERS, listed_baselines, question, row
+
+from search.answers.answer import make_answer
+from search.answers.verdicts import Verdict, cheap_word, rival_word, shorter_word
+
+ALL_A = (ATTENTION,) * 4
+ALL_S = ("sepconv",) * 4
+HYBRID = ("sepconv", "sepconv", ATTENTION, ATTENTION)
+SHORT = ("sepconv",) * 2
+FOUR = {"pick": HYBRID, "reference": ALL_A, "shorter": SHORT, "rival": ALL_S}
+
+
+def answer_of(confirmed, *, chosen=FOUR, asked=None, selection=None):
+    """An answer from the confirmation runs of each architecture."""
+    asked = asked or question()
+    rows = []
+    for layers in chosen.values():
+        value = (selection or {}).get(layers, 3.0)
+        rows.append(row(len(rows), layers, value, phase="baseline", seconds=30.0))
+    for layers, values in confirmed.items():
+        for index, value in enumerate(values, start=1):
+            rows.append(
+                row(
+                    len(rows),
+                    layers,
+                    phase="confirm",
+                    seed=index,
+                    seed_index=index,
+                    selection={"loss": value},
+                    test={"loss": value},
+                    seconds=30.0,
+                )
+            )
+    return make_answer(rows, asked, chosen, mixers=MIXERS, baselines=listed_baselines())
+
+
+def around(mean, spread=0.002, n=4):
+    return [mean + spread * (-1) ** k for k in range(n)]
+
+
+def words(answer):
+    return {contrast.against: contrast.verdict.word for contrast in answer.contrasts}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.5, -0.1, "better"),
+        (-0.5, 0.0, "may be cheap"),
+        (-0.5, 0.01, "may be cheap"),
+        (0.001, 0.019, "may be cheap"),
+        (-0.5, 0.02, "undecided"),
+        (0.01, 0.5, "undecided"),
+        (0.02, 0.5, "undecided"),
+        (0.021, 0.5, "keep attention"),
+    ],
+)
+def test__cheap_word__interval_against_tolerance__as_documented(low, high, word):
+    assert cheap_word(low, high, 0.02) == word
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.5, -0.1, "keep depth"),
+        (-0.5, -0.01, "undecided"),
+        (-0.01, 0.5, "may be shorter"),
+        (0.01, 0.5, "shorter is better"),
+    ],
+)
+def test__shorter_word__pick_minus_shorter__mirrors_the_cheap_word(low, high, word):
+    assert shorter_word(low, high, 0.02) == word
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [
+        (-0.5, -0.1, "better"),
+        (0.1, 0.5, "worse"),
+        (-0.01, 0.01, "no difference"),
+        (-0.03, 0.01, "undecided"),
+    ],
+)
+def test__rival_word__interval__as_documented(low, high, word):
+    assert rival_word(low, high, 0.02) == word
+
+
+def test__contrasts__clear_differences__every_verdict_is_made():
+    answer = answer_of(
+        {HYBRID: around(2.7), ALL_A: around(3.0), SHORT: around(2.9), ALL_S: around(2.7)}
+    )
+    assert words(answer) == {
+        "reference": "better",
+        "shorter": "keep depth",
+        "rival": "no difference",
+    }
+    reference = answer.contrasts[0]
+    assert reference.interval.estimate == pytest.approx(-0.3)
+    assert reference.interval.level == pytest.approx(1 - 0.05 / 3)
+    assert (reference.n_candidate, reference.n_other) == (4, 4)
+
+
+def test__contrasts__higher_is_better__signs_stay_and_verdicts_turn():
+    asked = question(direction="maximize", unit="points")
+    confirmed = {HYBRID: around(2.7), ALL_A: around(3.0), SHORT: around(2.9), ALL_S: around(2.7)}
+    answer = answer_of(confirmed, asked=asked)
+    assert words(answer) == {
+        "reference": "keep attention",
+        "shorter": "shorter is better",
+        "rival": "no difference",
+    }
+    assert answer.contrasts[0].interval.estimate == pytest.approx(-0.3)
+    assert answer.hybrid_beats_all == "no"
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test__contrasts__fewer_than_two_runs__undecided_and_says_what_is_missing(runs):
+    answer = answer_of({HYBRID: [2.0] * runs, ALL_A: [3.0] * runs})
+    verdict = answer.contrasts[0].verdict
+    assert verdict.word == "undecided"
+    assert verdict.more_runs == 4 - 2 * runs
+    time = {0: "2 min", 1: "60 s"}[runs]
+    assert verdict.text == f"undecided ({verdict.more_runs} more runs, about {time})"
+
+
+def test__contrasts__identical_repeats__undecided_whatever_the_difference():
+    answer = answer_of({HYBRID: [2.0] * 3, ALL_A: [3.0] * 3})
+    contrast = answer.contrasts[0]
+    assert contrast.interval.low is None
+    assert contrast.verdict.text.startswith("undecided (repeats are identical")
+    assert answer.noise.sd is None
+
+
+def test__contrasts__wide_intervals__runs_follow_from_noise_and_tolerance():
+    near = answer_of({HYBRID: around(3.0, 0.02), ALL_A: around(3.0, 0.02)}).contrasts[0].verdict
+    far = answer_of({HYBRID: around(2.9, 0.06), ALL_A: around(3.0, 0.06)}).contrasts[0].verdict
+    assert near.word == far.word == "undecided"
+    sigma = 0.02 * (4 / 3) ** 0.5
+    assert near.runs_per_arm >= 12.4 * (sigma / 0.02) ** 2
+    assert near.more_runs == 2 * (near.runs_per_arm - 4)
+    assert far.runs_per_arm < 12.4 * (0.06 / 0.02) ** 2  # a large difference needs fewer runs
+
+
+def test__contrasts__pick_is_attention__the_best_hybrid_is_held_against_it():
+    chosen = {"pick": ALL_A, "shorter": SHORT, "rival": HYBRID}
+    confirmed = {ALL_A: around(2.7), SHORT: around(3.0), HYBRID: around(3.0)}
+    answer = answer_of(confirmed, chosen=chosen)
+    assert words(answer) == {"reference": "keep attention", "shorter": "keep depth"}
+    assert answer.contrasts[0].candidate == "SSAA"
+    assert answer.reference == answer.pick
+    assert answer.hybrid_beats_all == "no"
+
+
+@pytest.mark.parametrize(
+    ("hybrid", "others", "said"),
+    [
+        (2.7, (3.0, 2.9, 2.8), "yes"),
+        (2.7, (3.0, 2.9, 2.7), "no"),
+        (2.7, (3.0, 2.6, 2.8), "no"),
+    ],
+)
+def test__hybrid_beats_all__decided_contrasts__yes_only_if_all_are_beaten(hybrid, others, said):
+    confirmed = dict(
+        zip((HYBRID, ALL_A, SHORT, ALL_S), map(around, (hybrid, *others)), strict=True)
+    )
+    assert answer_of(confirmed).hybrid_beats_all == said
+
+
+def test__hybrid_beats_all__a_rival_was_never_trained__undecided():
+    chosen = {name: FOUR[name] for name in ("pick", "reference", "shorter")}
+    confirmed = {HYBRID: around(2.7), ALL_A: around(3.0), SHORT: around(2.9)}
+    assert answer_of(confirmed, chosen=chosen).hybrid_beats_all == "undecided"
+
+
+def test__hybrid_beats_all__a_pure_pick_without_a_better_hybrid__no():
+    chosen = {"pick": ALL_S, "reference": ALL_A, "shorter": SHORT, "rival": HYBRID}
+    confirmed = {ALL_S: around(2.7), ALL_A: around(3.0), SHORT: around(2.9), HYBRID: around(2.7)}
+    assert answer_of(confirmed, chosen=chosen).hybrid_beats_all == "no"
+
+
+def test__shrinkage__lead_where_chosen_and_on_test__their_difference():
+    confirmed = {HYBRID: around(2.8), ALL_A: around(3.0)}
+    answer = answer_of(confirmed, selection={HYBRID: 2.7, ALL_A: 3.0})
+    assert answer.shrinkage.selection == pytest.approx(0.3)
+    assert answer.shrinkage.test == pytest.approx(0.2)
+    assert answer.shrinkage.lost == pytest.approx(0.1)
+
+
+def test__verdict_rows__contrasts__one_row_each_with_the_printed_words():
+    answer = answer_of({HYBRID: around(2.7), ALL_A: around(3.0), SHORT: [2.9]})
+    rows = answer.verdict_rows()
+    assert [entry.contrast for entry in rows] == [
+        "SSAA - AAAA (reference)",
+        "SSAA - SS (shorter)",
+        "SSAA - SSSS (rival)",
+    ]
+    assert [entry.n for entry in rows] == [8, 5, 4]
+    assert rows[0].verdict == "better"
+    assert rows[0].low < rows[0].estimate < rows[0].high < 0
+    assert (rows[2].estimate, rows[2].low, rows[2].high) == (None, None, None)
+
+
+def test__verdict__one_run__singular():
+    assert Verdict("undecided", 3, 1, 40.0).text == "undecided (1 more run, about 40 s)"
