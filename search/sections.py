@@ -1,0 +1,103 @@
+"""Blocks of a report and how they are set as plain text, as Markdown or as Rich tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LABEL_WIDTH = 13
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled block: an optional table, then sentences.
+
+    Attributes:
+        title: one or two words; stands in the margin.
+        header: column names; one that starts with ``>`` is aligned to the right.
+        rows: cells as text.
+        lines: sentences after the table, one a line.
+    """
+
+    title: str
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = field(default=())
+
+
+def to_text(sections: Sequence[Section], width: int = 100) -> str:
+    """Sets the sections as plain text, titles in the margin."""
+    lines: list[str] = []
+    for section in sections:
+        body = _text_table(section) + [
+            wrapped
+            for line in section.lines
+            for wrapped in textwrap.wrap(
+                line, width - LABEL_WIDTH, subsequent_indent="  ", break_on_hyphens=False
+            )
+        ]
+        margins = [section.title, *[""] * (len(body) - 1)]
+        lines += [
+            f"{margin:<{LABEL_WIDTH}}{text}".rstrip()
+            for margin, text in zip(margins, body, strict=True)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(sections: Sequence[Section], heading: str) -> str:
+    """Sets the sections as Markdown under one heading."""
+    blocks = [f"# {_escaped(heading)}"]
+    for section in sections:
+        blocks.append(f"## {_escaped(section.title)}")
+        if section.header:
+            head = [name.lstrip(">") for name in section.header]
+            rule = ["---:" if name.startswith(">") else "---" for name in section.header]
+            table = [head, rule, *section.rows]
+            blocks.append("\n".join(_markdown_row(cells) for cells in table))
+        blocks += [_escaped(line) for line in section.lines]
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_rich(section: Section) -> Table:
+    """The section's table for a Rich console; its sentences as the caption."""
+    from rich.table import Table
+    from rich.text import Text
+
+    caption = Text("\n".join(section.lines)) if section.lines else None
+    table = Table(title=section.title, caption=caption, box=None, title_justify="left")
+    for name in section.header:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
+    for row in section.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _text_table(section: Section) -> list[str]:
+    if not section.header:
+        return []
+    names = [name.lstrip(">") for name in section.header]
+    widths = [
+        max(len(cell) for cell in column) for column in zip(names, *section.rows, strict=True)
+    ]
+    return [
+        "  ".join(
+            cell.rjust(size) if name.startswith(">") else cell.ljust(size)
+            for cell, size, name in zip(cells, widths, section.header, strict=True)
+        ).rstrip()
+        for cells in (names, *section.rows)
+    ]
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    for character in "\\*_|<":
+        text = text.replace(character, f"\\{character}")
+    return text
