@@ -1,0 +1,109 @@
+import json
+import shutil
+
+import pytest
+from simulated import ATTENTION, Simulation, question, row
+
+from search import figure_files, plots
+from search.errors import InputError
+
+A, S = ATTENTION, "sepconv"
+
+
+def simulation(budget=24, **changes):
+    def mean(layers):
+        return 3.0 - 0.05 * sum(mixer == S for mixer in layers) + 0.1 * (4 - len(layers))
+
+    made = Simulation(mean, lambda layers: 0.01, asked=question(**changes), seed=4)
+    return made, made.run(budget)
+
+
+@pytest.mark.parametrize("name", plots.FIGURES)
+@pytest.mark.parametrize("budget", [1, 9, 24])
+def test__figures__any_budget__strict_json_with_title_and_axes(name, budget):
+    made, answer = simulation(budget)
+    figure = plots.FIGURES[name](made.rows, answer)
+    document = json.loads(figure.to_json())
+    json.dumps(document, allow_nan=False)
+    assert document["layout"]["title"]["subtitle"]["text"].startswith("mlm on sotu")
+    assert document["layout"]["xaxis"]["title"]["text"]
+    assert document["data"]
+
+
+@pytest.mark.parametrize("name", plots.FIGURES)
+def test__figures__no_rows__empty_but_drawn(name):
+    made = Simulation(lambda layers: 0.0, lambda layers: 0.0)
+    assert plots.FIGURES[name](made.rows, made.answer()).layout.title.text
+
+
+def test__heat_map__cells__mean_and_number_of_runs_by_hand():
+    made = Simulation(lambda layers: 0.0, lambda layers: 0.0)
+    made.rows = [
+        row(0, (A, A, A, A), 3.0),
+        row(1, (S, A, A, A), 2.0),
+        row(2, (S, S, A, A), 1.0),
+        row(3, (S, S), 9.0),
+        row(4, (S, S, S, S), 9.0, state="diverged"),
+    ]
+    heat = plots.heat_map(made.rows, made.answer()).data[0]
+    assert list(heat.y) == ["attention", "sepconv"]
+    assert [list(line) for line in heat.z] == [[3.0, 2.5, 2.0, 2.0], [1.5, 1.0, None, None]]
+    assert heat.text[1][0] == "1.500<br>n 2"
+
+
+def test__leaderboard__finalists__test_mean_with_repeat_sd():
+    _, answer = simulation(36)
+    filled = [trace for trace in plots.leaderboard(answer).data if trace.error_x.array is not None]
+    drawn = {
+        (label, value) for trace in filled for label, value in zip(trace.y, trace.x, strict=True)
+    }
+    expected = {(f"{row.rank}. {row.code}", row.test) for row in answer.leaders if row.n_test}
+    assert drawn == expected
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test__pareto__line__nothing_smaller_or_equal_is_better(direction):
+    _, answer = simulation(24, direction=direction)
+    line = plots.pareto(answer).data[0]
+    sign = 1 if direction == "minimize" else -1
+    for params, value in zip(line.x, line.y, strict=True):
+        rivals = [row.selection for row in answer.leaders if row.params <= params]
+        assert sign * value == min(sign * rival for rival in rivals)
+
+
+def test__write_html__figures__a_page_that_needs_no_network(tmp_path):
+    made, answer = simulation(9)
+    figures = [draw(made.rows, answer) for draw in plots.FIGURES.values()]
+    page = tmp_path / "plots.html"
+    figure_files.write_html(figures, page, title="a <study>", plotly_js="file")
+    text = page.read_text(encoding="utf-8")
+    assert text.count("Plotly.newPlot(") == len(figures)
+    assert "<title>a &lt;study&gt;</title>" in text
+    assert 'src="http' not in text
+    assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
+    figure_files.write_html(figures, page, title="a")
+    assert page.stat().st_size > 1_000_000
+
+
+def test__write_image__no_browser__one_line_that_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "absent"))
+    _, answer = simulation(3)
+    with pytest.raises(InputError, match="apt install chromium"):
+        figure_files.write_image(plots.pareto(answer), tmp_path / "a.png")
+
+
+def test__write_image__unknown_ending__refused_with_the_endings(tmp_path):
+    _, answer = simulation(3)
+    with pytest.raises(InputError, match=r"a\.gif.*\.png"):
+        figure_files.write_image(plots.pareto(answer), tmp_path / "a.gif")
+
+
+@pytest.mark.skipif(
+    not any(map(shutil.which, figure_files.BROWSERS)), reason="needs a Chrome or Chromium"
+)
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<svg")])
+def test__write_image__with_a_browser__a_picture(tmp_path, name, start):
+    pytest.importorskip("kaleido")
+    _, answer = simulation(9)
+    figure_files.write_image(plots.leaderboard(answer), tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
