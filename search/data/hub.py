@@ -1,8 +1,6 @@
 """Text of Hugging Face datasets: streamed up to a limit, then kept, so that it is read once."""
 
-import functools
 import hashlib
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -163,18 +161,6 @@ def ask_hub(name: HubName) -> None:
             f"data.source {name.dataset!r}: no such file or folder here, and the Hugging Face Hub "
             f"cannot be reached ({one_line(error)}); give a local file or folder with --data PATH"
         ) from None
-
-
-@functools.cache
-def reachable() -> bool:
-    """Whether the Hub answers at all; asked once, with a short timeout."""
-    from huggingface_hub import HfApi
-
-    try:
-        next(iter(itertools.islice(HfApi().list_models(limit=1), 1)), None)
-    except Exception:  # any network failure of whatever HTTP library is underneath
-        return False
-    return True
 
 
 def one_line(error: BaseException) -> str:

@@ -60,7 +60,12 @@ def given_hash(tokenizer: str | None) -> str | None:
     if not path.exists():
         return f"id:{tokenizer}"
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    try:
+        return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"tokenizer {tokenizer!r} cannot be read: {error.strerror or error}"
+        ) from None
 
 
 @functools.cache

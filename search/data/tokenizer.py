@@ -121,17 +121,26 @@ def read_tokenizer(path: Path) -> Any:
 
 def read_hub_tokenizer(source: str) -> Any:
     """Load a tokenizer from the Hub, or from the Hub's own cache when there is no network."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     from transformers import AutoTokenizer
 
-    from search.data.hub import reachable
+    from search.data.hub import TIMEOUT_S
 
-    if not reachable():
+    try:
+        HfApi().model_info(source, timeout=TIMEOUT_S)
+    except (RepositoryNotFoundError, HFValidationError):
+        raise InputError(
+            f"tokenizer {source!r}: neither a file or folder here nor a model on the Hugging Face "
+            "Hub; give a folder made by save_pretrained or a tokenizer.json"
+        ) from None
+    except Exception:  # any network failure of whatever HTTP library is underneath
         try:
             return AutoTokenizer.from_pretrained(source, local_files_only=True)
         except (OSError, ValueError):
             raise InputError(
-                f"tokenizer {source!r}: no such file or folder, and the Hugging Face Hub cannot be "
-                "reached; give a folder made by save_pretrained or a tokenizer.json"
+                f"tokenizer {source!r}: no such file or folder here, and the Hugging Face Hub "
+                "cannot be reached; give a folder made by save_pretrained or a tokenizer.json"
             ) from None
     return AutoTokenizer.from_pretrained(source)
 

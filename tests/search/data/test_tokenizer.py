@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,33 @@ def test__load_tokenizer__each_form__same_ids_and_special_tokens(tmp_path: Path,
     assert tokenizer_hash(loaded) == tokenizer_hash(fast)
     assert loaded.mask_token_id == 4
     assert vocabulary_size(str(source)) == 120
+
+
+OFFLINE = """
+from search.data.tokenizer import load_tokenizer
+from search.errors import InputError
+try:
+    load_tokenizer("acme/tokenizer")
+except InputError as error:
+    print(error)
+"""
+
+
+def test__load_tokenizer__no_network__one_line_that_names_the_local_way() -> None:
+    # Nothing listens on port 9 of this machine: a network that refuses at once.
+    env = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert done.stdout.count("\n") == 1
+    assert "acme/tokenizer" in done.stdout
+    assert "tokenizer.json" in done.stdout
+    assert done.stderr == ""
 
 
 def unreadable(folder: Path, kind: str) -> Path:
