@@ -1,0 +1,45 @@
+"""The measurements behind `mixers.testing`; `CHECKS` is their table of contents."""
+
+from mixers.conformance.basics import (
+    check_batch,
+    check_config,
+    check_gradients,
+    check_reference,
+    check_repeat,
+    check_shape,
+    check_state,
+)
+from mixers.conformance.claims import (
+    check_causal,
+    check_cost,
+    check_flops,
+    check_length,
+    check_linear,
+    check_order,
+    check_reach,
+)
+from mixers.conformance.padding import check_empty_row, check_padding_amount, check_padding_content
+from mixers.conformance.subject import CheckFunction, Subject, influence
+
+__all__ = ["CHECKS", "CheckFunction", "Subject", "influence"]
+
+CHECKS: dict[str, CheckFunction] = {
+    "shape_and_dtype": check_shape,
+    "same_seed_same_output": check_repeat,
+    "every_parameter_gets_gradient": check_gradients,
+    "padding_content": check_padding_content,
+    "padding_amount": check_padding_amount,
+    "empty_row": check_empty_row,
+    "batch_independence": check_batch,
+    "position_aware": check_order,
+    "causal": check_causal,
+    "reach": check_reach,
+    "linear": check_linear,
+    "fixed_length": check_length,
+    "flops": check_flops,
+    "cost": check_cost,
+    "reference": check_reference,
+    "state_round_trip": check_state,
+    "config_round_trip": check_config,
+}
+"""All measurements, by the names that `expected_failures` uses."""
