@@ -57,10 +57,12 @@ def upgrade() -> None:
         sa.Column("busy_s", sa.Double(), server_default=sa.text("0"), nullable=False),
         sa.Column("busy_since", TIME, nullable=True),
         sa.Column("created_at", TIME, nullable=False),
-        sa.CheckConstraint("direction IN ('minimize', 'maximize')", name="ck_studies_direction"),
+        sa.CheckConstraint(
+            "direction IN ('minimize', 'maximize')", name=op.f("ck_studies_direction")
+        ),
         sa.CheckConstraint(
             "state IN ('running', 'paused', 'completed', 'stopped', 'failed')",
-            name="ck_studies_state",
+            name=op.f("ck_studies_state"),
         ),
         sa.PrimaryKeyConstraint("id", name="pk_studies"),
         sa.UniqueConstraint("name", name="uq_studies_name"),
@@ -106,13 +108,14 @@ def upgrade() -> None:
         sa.Column("verdict", sa.Text(), nullable=False),
         sa.Column("made_at", TIME, nullable=False),
         sa.CheckConstraint(
-            "abs(estimate) <= 1.7976931348623157e308", name="ck_study_verdicts_estimate_finite"
+            "abs(estimate) <= 1.7976931348623157e308",
+            name=op.f("ck_study_verdicts_estimate_finite"),
         ),
         sa.CheckConstraint(
-            "abs(high) <= 1.7976931348623157e308", name="ck_study_verdicts_high_finite"
+            "abs(high) <= 1.7976931348623157e308", name=op.f("ck_study_verdicts_high_finite")
         ),
         sa.CheckConstraint(
-            "abs(low) <= 1.7976931348623157e308", name="ck_study_verdicts_low_finite"
+            "abs(low) <= 1.7976931348623157e308", name=op.f("ck_study_verdicts_low_finite")
         ),
         sa.ForeignKeyConstraint(
             ["study_id"], ["studies.id"], name="fk_study_verdicts_study_id", ondelete="CASCADE"
@@ -153,12 +156,13 @@ def upgrade() -> None:
         sa.Column("started_at", TIME, nullable=True),
         sa.Column("finished_at", TIME, nullable=True),
         sa.CheckConstraint(
-            "phase IN ('recipe', 'baseline', 'screen', 'search', 'confirm')", name="ck_trials_phase"
+            "phase IN ('recipe', 'baseline', 'screen', 'search', 'confirm')",
+            name=op.f("ck_trials_phase"),
         ),
         sa.CheckConstraint(
             "state IN ('proposed', 'queued', 'running', 'completed', 'pruned', 'diverged', "
             "'failed', 'stopped')",
-            name="ck_trials_state",
+            name=op.f("ck_trials_state"),
         ),
         sa.ForeignKeyConstraint(
             ["environment_id"], ["environments.id"], name="fk_trials_environment_id"
@@ -310,7 +314,7 @@ def upgrade() -> None:
         sa.Column("metric", sa.Text(), nullable=False),
         sa.Column("value", sa.Double(), nullable=False),
         sa.CheckConstraint(
-            "abs(value) <= 1.7976931348623157e308", name="ck_evaluations_value_finite"
+            "abs(value) <= 1.7976931348623157e308", name=op.f("ck_evaluations_value_finite")
         ),
         sa.ForeignKeyConstraint(
             ["trial_id"], ["trials.id"], name="fk_evaluations_trial_id", ondelete="CASCADE"
@@ -325,7 +329,7 @@ def upgrade() -> None:
         sa.Column("step", KEY, autoincrement=False, nullable=False),
         sa.Column("value", sa.Double(), nullable=False),
         sa.CheckConstraint(
-            "abs(value) <= 1.7976931348623157e308", name="ck_metric_points_value_finite"
+            "abs(value) <= 1.7976931348623157e308", name=op.f("ck_metric_points_value_finite")
         ),
         sa.ForeignKeyConstraint(
             ["trial_id"], ["trials.id"], name="fk_metric_points_trial_id", ondelete="CASCADE"
@@ -338,8 +342,10 @@ def upgrade() -> None:
         sa.Column("moment", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.Double(), nullable=True),
-        sa.CheckConstraint("moment IN ('init', 'final')", name="ck_probes_moment"),
-        sa.CheckConstraint("abs(value) <= 1.7976931348623157e308", name="ck_probes_value_finite"),
+        sa.CheckConstraint("moment IN ('init', 'final')", name=op.f("ck_probes_moment")),
+        sa.CheckConstraint(
+            "abs(value) <= 1.7976931348623157e308", name=op.f("ck_probes_value_finite")
+        ),
         sa.ForeignKeyConstraint(
             ["trial_id"], ["trials.id"], name="fk_probes_trial_id", ondelete="CASCADE"
         ),
