@@ -23,11 +23,12 @@ from search.probe.strata import STRATA, draw
 if TYPE_CHECKING:
     from mixers import EncoderSpec
 
-__all__ = ["ProbeError", "probe", "probe_spec"]
+__all__ = ["BASES", "ProbeError", "probe", "probe_spec"]
 
 Size = Literal["small", "full"]
 
 BASES = {"small": 24, "full": 48}
+"""Contexts used; of more, the first ones."""
 VARIANTS = {"small": 4, "full": 8}
 STRATA_OF = {"small": ("one_edit", "half_edits", "transposition"), "full": STRATA}
 CHUNK_BYTES = 2**28
