@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from search.study import StudySpec
 
 FIRST_LINE_OF_ERROR = 240
+DEFAULT_TASK = "mlm"
 
 
 def load_study(path: str | PathLike[str], overrides: Iterable[str] = ()) -> StudySpec:
@@ -137,7 +138,8 @@ def _put(target: Any, path: Sequence[str], value: Any, setting: str) -> None:
         last = depth == len(path) - 1
         if isinstance(target, dict):
             if not last and target.get(part) is None:
-                target[part] = {}
+                # A section that is not written out has its default; that of a task has a kind.
+                target[part] = {"kind": DEFAULT_TASK} if path[: depth + 1] == ["task"] else {}
             if not last and isinstance(target[part], str):
                 # A bare name is short for a section of that kind, as in `task: mlm`.
                 target[part] = {"kind": target[part]}
