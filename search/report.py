@@ -32,7 +32,7 @@ WIDTH = 100
 MIN_WIDTH = 60
 ROOMS = (  # tried in turn until the answer fits a terminal
     *(Room(leaders=n, layers=6, mixers=2) for n in (8, 7, 6, 5, 4)),
-    *(Room(leaders=4, layers=n, mixers=1) for n in (6, 4, 2)),
+    *(Room(leaders=4, layers=n, mixers=1) for n in (6, 4, 2, 1)),
 )
 CONFIRM_SHARE = 3  # the last third of a budget confirms
 
@@ -97,7 +97,7 @@ def _what_ran(answer: Answer, study: str) -> Section:
     troubles = "".join(
         f"; {n} {state}" for state, n in spent.by_state.items() if state != "completed"
     )
-    took = f"; {duration_words(spent.seconds)} of training" if spent.seconds else ""
+    took = f"; {duration_words(spent.seconds)} of training" if spent.seconds >= 1 else ""
     length = f"{question.steps} steps" if question.steps else ""
     lines = [
         f"{study}: " + "; ".join(fact for fact in (question.task, length, question.size) if fact),
@@ -114,53 +114,53 @@ def _what_ran(answer: Answer, study: str) -> Section:
         at_length = f" at {length}" if length else ""
         lines.append(
             f"does a hybrid beat both pure stacks and the shorter models{at_length}? "
-            + answer.hybrid_beats_all
+            + _hybrid(answer)
         )
     return Section("Study", lines=tuple(lines))
+
+
+def _hybrid(answer: Answer) -> str:
+    said = answer.hybrid_beats_all
+    if said == "yes":
+        return said
+    if answer.pick_is_pure:
+        return f"{said} (the pick is pure)"
+    open_to = [OTHERS[contrast.against] for contrast in answer.contrasts if contrast.beats == said]
+    return f"{said} ({', '.join(open_to)})" if open_to else said
 
 
 def _leaderboard(answer: Answer, room: Room | None) -> Section:
     question = answer.question
     shown = answer.leaders if room is None else _foremost(answer, room.leaders)
-    others = [name for name in question.metrics if any(name in row.metrics for row in shown)]
     full = room is None
-    header = (
-        ">#",
-        "layers",
-        "what",
-        ">selection",
-        ">test",
-        ">SD (runs)",
-        *(f">{name}" for name in others),
-        ">params",
-        *((">FLOPs",) if full else ()),
-        ">latency",
-    )
-    rows = tuple(
-        (
-            str(row.rank),
-            row.code,
-            ", ".join(_name(name) for name in row.names[: None if full else 1]),
-            value_text(row.selection, question),
-            value_text(row.test, question),
-            f"{two_digits(row.test_sd)} ({row.n_test})" if row.n_test else ABSENT,
-            *(value_text(row.metrics.get(name), question) for name in others),
-            scaled(row.params),
-            *((scaled(row.flops),) if full else ()),
-            time_text(row.latency_s),
-        )
-        for row in shown
-    )
+    columns: dict[str, list[str]] = {
+        ">#": [str(row.rank) for row in shown],
+        "layers": [row.code for row in shown],
+        "what": [_names(row, full=full) for row in shown],
+        ">selection": [value_text(row.selection, question) for row in shown],
+        ">test": [value_text(row.test, question) for row in shown],
+        ">SD (runs)": [
+            f"{two_digits(row.test_sd)} ({row.n_test})" if row.n_test else ABSENT for row in shown
+        ],
+    }
+    for name in question.metrics:
+        columns[f">{name}"] = [value_text(row.metrics.get(name), question) for row in shown]
+    columns[">params"] = [scaled(row.params) for row in shown]
+    if full:
+        columns[">FLOPs"] = [scaled(row.flops) for row in shown]
+    columns[">latency"] = [time_text(row.latency_s) for row in shown]
+    told = {name: cells for name, cells in columns.items() if set(cells) != {ABSENT}}
     good = "lower" if question.direction == "minimize" else "higher"
     line = f"{question.objective}{in_unit(question)}: {good} is better"
     hidden = answer.reach.n_trained - len(shown)
     if hidden > 0:
         line += f"; {plural(hidden, 'more architecture')} not shown"
-    return Section("Leaderboard", header, rows, (line,))
+    return Section("Leaderboard", tuple(told), tuple(zip(*told.values(), strict=True)), (line,))
 
 
-def _name(role: str) -> str:
-    return role.split(":", 1)[0].replace("_", " ")
+def _names(row: Leader, *, full: bool) -> str:
+    names = [name.split(":", 1)[0].replace("_", " ") for name in row.names]
+    return ", ".join(names if full else names[:1])
 
 
 def _foremost(answer: Answer, n: int) -> list[Leader]:

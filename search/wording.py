@@ -58,8 +58,8 @@ def two_digits(value: float | None) -> str:
 
 
 def scaled(value: float | None) -> str:
-    """A count with a decimal prefix: ``1.2 M``."""
-    if value is None:
+    """A count with a decimal prefix: ``1.2 M``; a dash for none or zero (not counted)."""
+    if not value:
         return ABSENT
     for step, prefix in PREFIXES:
         if value >= step:

@@ -110,13 +110,18 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that a study's rows say; see the classes of the parts for units and signs."""
+    """All that a study's rows say; see the classes of the parts for units and signs.
+
+    ``pick``, ``reference``, ``shorter`` and ``rival`` are architecture ids; a pure pick has the
+    same mixer in every layer.
+    """
 
     question: Question
     pick: str | None
     reference: str | None
     shorter: str | None
     rival: str | None
+    pick_is_pure: bool
     hybrid_beats_all: Beats
     contrasts: tuple[Contrast, ...]
     leaders: tuple[Leader, ...]
@@ -200,6 +205,7 @@ def make_answer(
         reference=finalists.reference.arch_id if finalists.reference else None,
         shorter=finalists.shorter.arch_id if finalists.shorter else None,
         rival=finalists.rival.arch_id if finalists.rival else None,
+        pick_is_pure=finalists.pick is not None and finalists.pick.is_uniform,
         hybrid_beats_all=hybrid_beats_all(finalists, contrasts, question),
         contrasts=contrasts,
         leaders=_leaders(arms, finalists, question),

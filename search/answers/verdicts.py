@@ -29,6 +29,7 @@ from search.budget import duration_words
 from search.rows import VerdictRow
 
 FAMILY_LEVEL = 0.95
+WORTH_SAYING_S = 1.0
 UNDECIDED: Final = "undecided"
 
 Against = Literal["reference", "shorter", "rival"]
@@ -58,7 +59,7 @@ class Verdict:
         if self.more_runs is None:
             return f"{UNDECIDED} ({self.reason})" if self.reason else UNDECIDED
         runs = f"{self.more_runs} more run{'' if self.more_runs == 1 else 's'}"
-        if self.more_seconds is None:
+        if self.more_seconds is None or self.more_seconds < WORTH_SAYING_S:
             return f"{UNDECIDED} ({runs})"
         return f"{UNDECIDED} ({runs}, about {duration_words(self.more_seconds)})"
 

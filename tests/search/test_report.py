@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 from simulated import ATTENTION, Simulation, question, row
@@ -130,3 +131,28 @@ def test__render__objective_without_unit_or_task__leaves_no_gaps():
     assert "()" not in text
     assert "own objective f; 4 layers" in text
     assert "steps" not in text.split("Leaderboard")[0]
+
+
+def test__render__nothing_counted_or_timed__no_empty_columns():
+    simulation = Simulation(mean, lambda layers: 0.005, seed=1)
+    simulation.run(24)
+    unmeasured = {"params": 0, "flops": None, "latency_s": None, "step_s": None, "seconds": 1e-4}
+    simulation.rows = [replace(entry, **unmeasured) for entry in simulation.rows]
+    text = render(simulation.answer(), study=STUDY)
+    assert "params" not in text
+    assert "latency" not in text
+    assert "about" not in text
+    assert "Costs" not in text
+
+
+def test__render__hybrid_pick__says_which_rival_is_not_beaten():
+    def flat(layers):
+        return 3.0 - 0.1 * (A in layers and S in layers) + 0.001 * (len(layers) < 4)
+
+    simulation = Simulation(flat, lambda layers: 0.001, seed=1)
+    assert "at 600 steps? yes\n" in render(simulation.run(60), study=STUDY)
+    tied = Simulation(lambda layers: 3.0, lambda layers: 0.001, seed=1)
+    answer = tied.run(60)
+    assert not answer.pick_is_pure
+    words = " ".join(render(answer, study=STUDY).split())
+    assert "at 600 steps? no (all-attention, shorter model, rival)" in words

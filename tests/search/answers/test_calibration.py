@@ -3,6 +3,9 @@
 import pytest
 from simulated import ATTENTION, Simulation, question
 
+from search.answers.answer import answer_study
+from search.study import StudySpec
+
 BUDGET = 36
 STUDIES = 20
 REQUIRED = 18
@@ -55,3 +58,12 @@ def test__verdicts__planted_for_a_metric_to_maximize__the_right_word():
 
     found = answers(mean, sd=0.005, asked=asked)
     assert sum(answer.contrasts[0].verdict.word == "better" for answer in found) >= REQUIRED
+
+
+def test__answer_study__real_spec__same_verdicts_as_from_its_facts():
+    simulation = Simulation(lambda layers: 3.0 - 0.1 * (layers[0] != ATTENTION), lambda _: 0.005)
+    answer = simulation.run(24)
+    from_spec = answer_study(simulation.rows, StudySpec())
+    assert from_spec.contrasts == answer.contrasts
+    assert from_spec.question == answer.question
+    assert "reference_learned_positions" in from_spec.reach.untested
