@@ -8,9 +8,13 @@ import typer
 from search.cli import mixers
 from search.cli.failures import EXIT_CODES
 from search.cli.group import SearchGroup
+from search.cli.query import query
 from search.cli.schema import schema
+from search.cli.studies import ls, show
+from search.cli.upgrade import upgrade
 
-MODELS = "Mixers and models"
+WORK, READ = "Search", "Read results"
+MODELS, CARE = "Mixers and models", "Care"
 EPILOG = "Exit codes: " + "; ".join(f"{code} {what}" for code, what in EXIT_CODES.items()) + "."
 
 
@@ -49,8 +53,12 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(start)
+    app.command("ls", rich_help_panel=READ)(ls)
+    app.command("show", rich_help_panel=READ)(show)
+    app.command("query", rich_help_panel=READ)(query)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
     app.command("schema", rich_help_panel=MODELS)(schema)
+    app.command("upgrade", rich_help_panel=CARE)(upgrade)
     return app
 
 

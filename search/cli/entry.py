@@ -66,9 +66,11 @@ def _take_debug(arguments: list[str]) -> bool:
 
 
 def _quieten_third_parties() -> None:
-    """Show our own warnings as one line each; those of libraries only with `--debug`."""
+    """Show warnings about plugins as one line each; all others only with `--debug`."""
+    from mixers.errors import PluginWarning
+
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("default", module=r"(mixers|search|service)(\.|$)")
+    warnings.simplefilter("default", PluginWarning)
     warnings.showwarning = _show_warning
 
 

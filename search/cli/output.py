@@ -53,9 +53,11 @@ def print_json(value: Any) -> None:
     write(json_text(value))
 
 
-def write(text: str) -> None:
+def write(text: str, *, flush: bool = False) -> None:
     """Write a result to standard output, ended by one newline."""
     sys.stdout.write(text.rstrip("\n") + "\n")
+    if flush:
+        sys.stdout.flush()
 
 
 def note(text: str) -> None:
