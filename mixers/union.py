@@ -1,7 +1,7 @@
 """Spec fields whose possible types are whatever a registry holds at the moment."""
 
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
@@ -22,28 +22,31 @@ class RegistryUnion:
     def __init__(self, registry: Registry[Any]) -> None:
         self.registry = registry
         self.lock = threading.Lock()
-        self.cached: tuple[int, TypeAdapter[Any]] | None = None
+        self.cached: tuple[int, frozenset[str], TypeAdapter[Any]] | None = None
 
     def config_types(self) -> dict[str, type[BaseModel]]:
         """Return {kind: config class} of the plugins that work."""
         return {kind: plugin.config_type for kind, plugin in self.registry.usable().items()}
 
-    def adapter(self) -> TypeAdapter[Any]:
-        """Return the union of what is registered now."""
-        choices = self.config_types()
+    def current(self) -> tuple[frozenset[str], TypeAdapter[Any]]:
+        """Return the kinds that are registered now and the union of their configs."""
+        self.registry.discovered()
         with self.lock:
+            # Read first: should a plugin be registered meanwhile, the next call builds again.
             generation = self.registry.generation
             if self.cached is None or self.cached[0] != generation:
-                self.cached = (generation, TypeAdapter(Tagged(choices).annotated()))
-            return self.cached[1]
+                choices = self.config_types()
+                adapter = TypeAdapter[Any](Annotated[Any, Tagged(choices)])
+                self.cached = (generation, frozenset(choices), adapter)
+            return self.cached[1:]
 
     def validate(self, value: Any, info: core_schema.ValidationInfo) -> Any:
         """Validate one value; errors keep the native path and text."""
         if isinstance(value, str):
             value = {"kind": value}
-        adapter = self.adapter()
+        kinds, adapter = self.current()
         kind = value.get("kind") if isinstance(value, dict) else None
-        if isinstance(kind, str) and kind not in self.config_types():
+        if isinstance(kind, str) and kind not in kinds:
             self.explain_broken(kind)
         if info.mode == "json" or isinstance(value, dict):
             # Mappings from files, the command line and HTTP bodies mean the same: a strict tuple
@@ -70,23 +73,18 @@ class RegistryUnion:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        union = handler(self.adapter().core_schema)
+        kinds, adapter = self.current()
+        union = handler(adapter.core_schema)
         if handler.mode == "serialization":
             return union
-        return {"anyOf": [union, {"enum": sorted(self.config_types()), "type": "string"}]}
+        return {"anyOf": [union, {"enum": sorted(kinds), "type": "string"}]}
 
 
 class Tagged:
-    """The annotation behind `RegistryUnion.adapter`; a plain `Union` refuses a single member."""
+    """The annotation behind `RegistryUnion.current`; a plain `Union` refuses a single member."""
 
     def __init__(self, choices: dict[str, type[BaseModel]]) -> None:
         self.choices = choices
-
-    def annotated(self) -> Any:
-        """Return the type to build a TypeAdapter of."""
-        from typing import Annotated
-
-        return Annotated[Any, self]
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
