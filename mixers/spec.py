@@ -28,6 +28,24 @@ __all__ = [
 AnyMixer = Annotated[MixerConfig, RegistryUnion(mixer_registry)]
 """The config of any registered mixer."""
 
+Conflict = tuple[tuple[str, ...], str]
+
+
+def fitted(
+    config: MixerConfig, *, d_model: int, max_seq_len: int
+) -> tuple[MixerConfig, list[Conflict]]:
+    """Return the resolved config and ((field,), problem) pairs.
+
+    A plugin's `resolve` or `conflicts` that raises is a problem of its config as a whole.
+    """
+    try:
+        resolved = config.resolve(d_model=d_model, max_seq_len=max_seq_len)
+        pairs = resolved.conflicts(d_model=d_model, max_seq_len=max_seq_len)
+        return resolved, [((field,), problem) for field, problem in pairs]
+    except Exception as error:
+        return config, [((), f"the mixer's config raised {type(error).__name__}: {error}")]
+
+
 Size = Annotated[int, Field(ge=1)]
 
 
@@ -86,15 +104,15 @@ class EncoderSpec(FrozenModel):
         blocks = []
         problems: list[InitErrorDetails] = []
         for layer, block in enumerate(self.blocks):
-            mixer = block.mixer.resolve(**sizes)
+            mixer, conflicts = fitted(block.mixer, **sizes)
             blocks.append(block.model_copy(update={"mixer": mixer}))
             problems += [
                 InitErrorDetails(
                     type=PydanticCustomError("does_not_fit", "{problem}", {"problem": problem}),
-                    loc=("blocks", layer, "mixer", mixer.kind, field),
-                    input=getattr(mixer, field, None),
+                    loc=("blocks", layer, "mixer", mixer.kind, *field),
+                    input=mixer,
                 )
-                for field, problem in mixer.conflicts(**sizes)
+                for field, problem in conflicts
             ]
         if problems:
             raise ValidationError.from_exception_data("EncoderSpec", problems)

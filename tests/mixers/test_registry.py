@@ -7,11 +7,12 @@ from typing import Annotated, ClassVar, Literal
 import pytest
 import torch
 from plugin_packages import ok, run_python
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 import mixers
 from mixers.config import FrozenModel
 from mixers.errors import BrokenPluginError, UnknownMixerError
+from mixers.explain import explain
 from mixers.registry import Registry, fold, mixer_registry, nearest, source_version
 from mixers.spec import EncoderSpec
 from mixers.union import RegistryUnion
@@ -166,6 +167,22 @@ def test__build__bad_config__one_line_with_the_way_out():
         mixers.build("sepcon", d_model=16, max_seq_len=8)
     with pytest.raises(mixers.SpecError, match=r"sepconv\.n_filters: 8 must divide d_model 20"):
         mixers.build("sepconv", d_model=20, max_seq_len=8)
+
+
+def test__spec__plugin_config_that_raises__is_one_line_with_its_path(plain):
+    class RaisingConfig(PlainConfig):
+        def conflicts(self, *, d_model, max_seq_len):
+            raise ZeroDivisionError("no width")
+
+    class Raising(Plain):
+        config_type = RaisingConfig
+
+    mixers.register(Raising)
+    with pytest.raises(ValidationError) as caught:
+        EncoderSpec.of("average, local.plain", d_ff=1, **SIZES)
+    assert explain(caught.value, EncoderSpec) == [
+        "blocks.1.mixer.local.plain: the mixer's config raised ZeroDivisionError: no width"
+    ]
 
 
 class Task(ABC):
