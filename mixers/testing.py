@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
+
 from mixers.catalogue import mixer_config
 from mixers.config import MixerConfig
 from mixers.conformance import CHECKS, CheckFunction, Subject, influence
@@ -153,5 +155,5 @@ def subjects(
         elif isinstance(mixer, str):
             valid = mixer_config({"kind": mixer, **config})
         else:
-            valid = mixer_type.config_type.model_validate(dict(config), strict=True)
+            valid = mixer_type.config_type.model_validate_json(to_json(dict(config)))
         yield Subject(mixer_type, valid, d_model, seq_len)

@@ -114,8 +114,8 @@ def influence(
         for size in (1.0, 1.0, 4.0, 4.0, 16.0):
             variants = x.repeat(len(places), 1, 1)
             fresh = torch.randn(len(places), x.shape[2], generator=generator, dtype=torch.float64)
-            variants[torch.arange(len(places)), places] = (size * fresh).to(x.dtype)
-            moved |= differ(base.expand_as(variants), mixer(variants, many)).T
+            variants[torch.arange(len(places)), places] = (size * fresh).to(x.device, x.dtype)
+            moved |= differ(base.expand_as(variants), mixer(variants, many)).T.cpu()
     if mask is not None:
-        moved &= mask.T
+        moved &= mask.T.cpu()
     return moved
