@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from search.cli import mixers
+from search.cli.doctor import doctor
 from search.cli.failures import EXIT_CODES
 from search.cli.group import SearchGroup
+from search.cli.init import init
 from search.cli.query import query
 from search.cli.schema import schema
 from search.cli.studies import ls, show
@@ -53,11 +55,13 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(start)
+    app.command("init", rich_help_panel=WORK)(init)
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
     app.command("query", rich_help_panel=READ)(query)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
     app.command("schema", rich_help_panel=MODELS)(schema)
+    app.command("doctor", rich_help_panel=CARE)(doctor)
     app.command("upgrade", rich_help_panel=CARE)(upgrade)
     return app
 
