@@ -57,6 +57,27 @@ for kind in {list(BROKEN)!r}:
         assert reason in line
 
 
+def test__C59__commands__help_and_list_work_and_the_broken_one_is_named(broken_site):
+    code = """
+import sys
+from search.cli import main
+for words in (["--help"], ["mixers", "list"], ["mixers", "show", "broken-mixers.raises"]):
+    sys.argv = ["search", *words]
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code
+    print("exit code", code or 0)
+"""
+    done = run_python(code, broken_site)
+    output = ok(done)
+    codes = [line for line in output.splitlines() if line.startswith("exit code")]
+    assert codes == ["exit code 0", "exit code 0", "exit code 2"]
+    for kind in BROKEN:
+        assert f"broken: {kind} of broken-mixers 1.2.3" in output
+    assert "no licence for this machine" in done.stderr
+
+
 def test__C60__two_packages_one_name__neither_wins_and_both_are_named(tmp_path):
     sites = [lay_out(name, tmp_path / name) for name in ("twin_a", "twin_b", "usurper")]
     code = (
