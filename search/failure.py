@@ -6,6 +6,10 @@ import re
 import traceback
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from mixers.errors import MixerError
+from mixers.explain import explain
 from search.errors import SearchError
 from search.messages import Cause, TrialFailure
 
@@ -57,8 +61,10 @@ def clean(text: str) -> str:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, SearchError):
+    if isinstance(error, SearchError | MixerError):
         return str(error)
+    if isinstance(error, ValidationError):
+        return "; ".join(explain(error))
     name = type(error).__name__
     if isinstance(error, SystemExit):
         return f"the code of the trial tried to exit (SystemExit: {error.code})"

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 
 from search.messages import Progress, Report
@@ -211,14 +210,8 @@ def train(
     )
     batches = TrainingBatches(task, steps=training.steps, seed=seed, batch_size=training.batch_size)
     with quiet_lightning(), kept_interrupt_handler():
-        trainer = _trainer(training, device, precision)
         try:
-            trainer.fit(module, train_dataloaders=batches)
-        except SIGTERMException:
-            # Lightning turns SIGTERM into an exit at the next step. Where somebody took the
-            # signal as a request to stop, the step boundary has been reached: that is all.
-            if module.outcome.stopped is None:
-                raise
+            _trainer(training, device, precision).fit(module, train_dataloaders=batches)
         finally:
             # Trainer and module hold each other; without this their memory waits for chance.
             module.trainer = None
@@ -235,16 +228,20 @@ def autocast(device: str, precision: Precision) -> contextlib.AbstractContextMan
 
 def _trainer(training: TrainingSpec, device: str, precision: Precision) -> pl.Trainer:
     target = torch.device(device)
-    return pl.Trainer(
+    trainer = pl.Trainer(
         accelerator="gpu" if target.type == "cuda" else "cpu",
         devices=[target.index or 0] if target.type == "cuda" else 1,
         precision="bf16-mixed" if precision == "bf16" else "32-true",
-        # Without this Lightning takes over signals when it finds itself inside a SLURM job.
+        # Inside a SLURM job Lightning would otherwise check and use the job's settings.
         plugins=[LightningEnvironment()],
         max_epochs=1,
         use_distributed_sampler=False,
         barebones=True,
     )
+    # Signals belong to whoever owns the process. Lightning would turn SIGTERM into an exit, and
+    # its restoring of all handlers would undo those that Python does not know, as faulthandler's.
+    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    return trainer
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -24,7 +24,6 @@ from search.latency import device_name, time_latency
 from search.memory import peak_bytes, release, reset_peak
 from search.messages import (
     Costs,
-    Outcome,
     PlanTiming,
     ProbeReading,
     Progress,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 Reporter = Callable[[Report | Progress], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
+Outcome = TypeVar("Outcome")
 
 # Dropout draws from a stream of its own, so that it does not depend on how many numbers the
 # initialisation of an architecture took.
@@ -67,8 +67,8 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
     Raises:
         Exception: whatever the task or a mixer raises; see ``attempt``.
     """
+    trial = Trial(config)
     with process_settings(config):
-        trial = Trial(config)
         trial.prepare()
         probes = [trial.probe("init")]
         stopped = should_stop()
@@ -92,16 +92,19 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
 def attempt(
     config: TrialConfig, *, report: Reporter, should_stop: StopAsked
 ) -> TrialResult | TrialFailure:
-    """``run_trial``, with whatever a trial can raise turned into its recorded cause.
+    """``run_trial``, with whatever a trial can raise turned into its recorded cause."""
+    return guarded(lambda: run_trial(config, report=report, should_stop=should_stop))
 
-    Code of a trial may well call ``sys.exit``: that too is a failure of the trial. Ctrl-C and
-    SIGTERM are not the trial's: they come out.
+
+def guarded(work: Callable[[], Outcome]) -> Outcome | TrialFailure:
+    """Does a trial's work; what it raises becomes a failure, and its memory is given back.
+
+    Code of a trial may well call ``sys.exit``: that too is a failure of the trial. Ctrl-C is not
+    the trial's: it comes out.
     """
-    from pytorch_lightning.utilities.exceptions import SIGTERMException
-
     try:
-        return run_trial(config, report=report, should_stop=should_stop)
-    except (KeyboardInterrupt, SIGTERMException, GeneratorExit):
+        return work()
+    except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:
         failure = failure_of(error)
@@ -114,8 +117,8 @@ def attempt(
 
 def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
     """Times a few training steps and all that a trial does once, for a plan; no result is kept."""
+    trial = Trial(config)
     with process_settings(config):
-        trial = Trial(config)
         trial.prepare()
         trial.probe("init")
         recipe = config.study.training.model_copy(update={"steps": n_steps, "validations": 1})
@@ -259,7 +262,7 @@ class Trial:
         latency: Timing | None,
     ) -> TrialResult:
         """Puts everything together."""
-        outcome: Outcome = "completed"
+        outcome: Literal["completed", "diverged", "stopped"] = "completed"
         if training.diverged is not None:
             outcome = "diverged"
         elif training.stopped is not None:

@@ -1,3 +1,4 @@
+import faulthandler
 import logging
 import math
 import os
@@ -259,9 +260,22 @@ def test__train__inside_a_slurm_job__takes_over_no_signal(monkeypatch):
     for name in ("SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("SLURM_JOB_NAME", "search")
+    numbers = (signal.SIGUSR1, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
     seen = []
-    fit(should_stop=lambda: seen.append(signal.getsignal(signal.SIGUSR1)))
-    assert set(seen) == {signal.SIG_DFL}
+    fit(should_stop=lambda: seen.append([signal.getsignal(number) for number in numbers]))
+    assert seen == [before] * (RECIPE.steps - 1)
+
+
+def test__train__handler_that_python_does_not_know__still_there_afterwards(tmp_path):
+    with (tmp_path / "stacks").open("w+") as stacks:
+        faulthandler.register(signal.SIGUSR1, file=stacks)
+        try:
+            fit()
+            signal.raise_signal(signal.SIGUSR1)
+        finally:
+            faulthandler.unregister(signal.SIGUSR1)
+        assert "test__train__handler" in (tmp_path / "stacks").read_text()
 
 
 def test__train__bf16_on_a_processor__trains_in_autocast():
