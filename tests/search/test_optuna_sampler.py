@@ -1,0 +1,158 @@
+import contextlib
+import warnings
+import zlib
+from types import MappingProxyType
+
+import optuna
+import pytest
+
+from search.space import Space
+from search.strategies import History, PastTrial, make_strategy, offered, trial_seed
+from search.strategies.optuna_sampler import OptunaSampler, distributions, rebuild
+
+SEED = 5
+N_TRIALS = 120
+LAYERS = 4
+SAMPLERS = [name for name, offer in offered().items() if offer.sampler]
+KINDS = ("attention", "sepconv", "bproj", "average", "hardmax_shift")
+
+
+def make_space(kinds=KINDS, layers=LAYERS):
+    return Space(tuple(MappingProxyType(dict.fromkeys(kinds)) for _ in range(layers)))
+
+
+def objective(labels):
+    hashed = zlib.crc32("/".join(labels).encode()) / 2**32
+    return 0.3 * labels.count("attention") - 0.2 * labels.count("sepconv") + 0.1 * hashed
+
+
+def state_of(number):
+    return {5: "failed", 9: "pruned"}.get(number % 11, "complete")
+
+
+def plain_suggestions(sampler, space, n_trials, lag):
+    """What a plain Optuna study suggests; `lag` trials are always running."""
+    states = {
+        "complete": optuna.trial.TrialState.COMPLETE,
+        "failed": optuna.trial.TrialState.FAIL,
+        "pruned": optuna.trial.TrialState.PRUNED,
+    }
+    study = optuna.create_study(sampler=sampler.sampler(SEED))
+    asked = []
+    for number in range(n_trials):
+        if not sampler.offer.seeded_by_study:
+            study.sampler = sampler.sampler(trial_seed(SEED, number))
+        trial = study.ask(distributions(space))
+        asked.append((trial, space.labels(trial.params)))
+        if number >= lag:
+            done, labels = asked[number - lag]
+            state = state_of(done.number)
+            values = objective(labels) if state == "complete" else None
+            # Study.stop outside of optimize raises: an exhausted sampler says so this way.
+            with contextlib.suppress(RuntimeError):
+                study.tell(done, values, state=states[state])
+    return [labels for _, labels in asked]
+
+
+def rebuilt_suggestions(sampler, space, n_trials, lag):
+    past, study_attrs, suggested = [], {}, []
+    for number in range(n_trials):
+        finished = number - lag
+        seen = tuple(
+            trial
+            if trial.number < finished
+            else PastTrial(trial.number, "running", trial.labels, None, trial.attrs)
+            for trial in past
+        )
+        history = History(seen, frozenset(), study_attrs)
+        proposal = sampler.propose(space, history, number=number, sub_seed=0)
+        study_attrs = proposal.study_attrs
+        value = objective(proposal.labels)
+        past.append(PastTrial(number, state_of(number), proposal.labels, value, proposal.attrs))
+        suggested.append(proposal.labels)
+    return suggested
+
+
+@pytest.fixture(autouse=True)
+def quiet_optuna():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
+
+
+def check_rebuilt(name, n_trials, lag):
+    options = {"population_size": 10} if name == "nsgaii" else {}
+    sampler = make_strategy(name, options, SEED)
+    assert isinstance(sampler, OptunaSampler)
+    space = make_space()
+    expected = plain_suggestions(sampler, space, n_trials, lag)
+    assert rebuilt_suggestions(sampler, space, n_trials, lag) == expected
+    assert len(set(expected)) > n_trials // 5
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+@pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"gp"}))
+def test__optuna_sampler__rebuilt_before_each_ask__suggests_what_a_plain_study_does(name, lag):
+    check_rebuilt(name, N_TRIALS, lag)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lag", [0, 3])
+def test__optuna_sampler__gp_rebuilt__suggests_what_a_plain_study_does(lag):
+    check_rebuilt("gp", N_TRIALS, lag)
+
+
+def test__optuna_sampler__gp_rebuilt_shortly__suggests_what_a_plain_study_does():
+    check_rebuilt("gp", 16, 1)
+
+
+def test__optuna_sampler__without_its_notes__genetic_search_differs():
+    # What the columns of sampler notes are for: without them NSGA-II stays random.
+    sampler = make_strategy("nsgaii", {"population_size": 10}, SEED)
+    space = make_space()
+    past = tuple(
+        PastTrial(number, "complete", space.at(5 * number), objective(space.at(5 * number)))
+        for number in range(40)
+    )
+    bare = sampler.propose(space, History(past, frozenset()), number=40, sub_seed=0)
+    assert bare.attrs["NSGAIISampler:generation"] == 0
+    suggested = rebuilt_suggestions(sampler, space, 40, 0)
+    assert suggested != plain_suggestions(make_strategy("random", {}, SEED), space, 40, 0)
+
+
+def test__optuna_sampler__numbers_missing__keep_the_places_of_later_trials():
+    sampler = make_strategy("tpe", {"n_startup_trials": 3}, SEED)
+    space = make_space()
+    known = tuple(
+        PastTrial(number, "complete", space.at(7 * number), objective(space.at(7 * number)))
+        for number in (2, 3, 5, 8)
+    )
+    storage = optuna.storages.InMemoryStorage()
+    study_id = rebuild(storage, space, History(known, frozenset()), 10)
+    trials = storage.get_all_trials(study_id)
+    assert [t.number for t in trials if t.state.is_finished()] == [2, 3, 5, 8]
+    assert [t._trial_id for t in trials] == list(range(10))
+    proposal = sampler.propose(space, History(known, frozenset()), number=10, sub_seed=0)
+    assert proposal.labels in space
+
+
+def test__optuna_sampler__next_sub_seed__asks_for_something_else():
+    space = make_space()
+    for name in ("random", "tpe", "bruteforce"):
+        sampler = make_strategy(name, {}, SEED)
+        asked = {
+            sampler.propose(space, History((), frozenset()), number=0, sub_seed=k).labels
+            for k in range(10)
+        }
+        assert len(asked) > 5
+    qmc = make_strategy("qmc", {}, SEED)
+    history = History((), frozenset())
+    past = PastTrial(0, "complete", space.at(0), 1.0)
+    asked = set()
+    for sub_seed in range(8):
+        history = History((past,), frozenset(), history.study_attrs)
+        proposal = qmc.propose(space, history, number=1, sub_seed=sub_seed)
+        history = History((past,), frozenset(), proposal.study_attrs)
+        asked.add(proposal.labels)
+    assert len(asked) > 5
