@@ -93,7 +93,8 @@ class Claims:
             InputError: A queued trial cannot be built any more; it went back to the queue.
         """
         for _ in range(MAX_FRUITLESS):
-            agenda = self._agenda(self.store.rows(self.study_id, curves=False))
+            rows = self.store.rows(self.study_id, curves=False)
+            agenda = self._agenda(rows)
             self.counts = None
             claim = self.store.reserve(
                 self.study_id, self.worker, self._chooser(agenda), self._may_resume
@@ -101,7 +102,7 @@ class Claims:
             if claim is None:
                 return self._end()
             try:
-                found = self._queued(claim) or self._fresh(claim)
+                found = self._queued(claim) or self._fresh(claim, rows)
             except LostClaimError:
                 continue
             except BaseException:
@@ -169,11 +170,8 @@ class Claims:
         seed = self.study.seed + seed_index if claim.seed is None else claim.seed
         return Assignment(claim, spec, seed, seed_index, claim.role)
 
-    def _fresh(self, claim: Claim) -> Assignment | Reused | Ended | None:
+    def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
-        rows = [
-            row for row in self.store.rows(self.study_id, curves=False) if row.id != claim.trial_id
-        ]
         if claim.phase == "search":
             return self._search(claim, rows)
         choice = self._baseline(rows) if claim.phase == "baseline" else self._confirm(rows)
