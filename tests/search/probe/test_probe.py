@@ -93,6 +93,21 @@ def test__probe__more_padding__changes_nothing_and_is_no_item(size):
     assert readings[0] == pytest.approx(alone, rel=1e-8)
 
 
+def test__noise_floor__padding__adds_nothing_to_the_largest_threshold_of_a_base():
+    encoder = encoder_of("attention", d_ff=32, **SMALL)
+    network = FrozenNetwork(encoder, dtype=torch.float64, layers="all")
+    contexts = random_contexts(4, 12)
+    rows = Rows(contexts, (torch.arange(12) < 7).expand(4, 12))
+
+    outputs = network(rows)
+    tau = noise_floor(network, rows, outputs, permute_tokens=False, seed=0)
+
+    for point in network.points:
+        assert not outputs[point][~rows.mask].any()
+        assert not tau[point][~rows.mask].any()
+        assert (tau[point][rows.mask] > 0).all()
+
+
 def test__probe__training_network_with_dropout__reads_the_same_and_is_left_as_it_was():
     encoder = encoder_of("attention, bproj", d_ff=32, dropout=0.5, **SMALL)
     reference = small(encoder.eval())
@@ -118,9 +133,9 @@ def test__probe__inside_autocast__computes_in_its_own_dtype():
     encoder = encoder_of("attention", d_ff=32, **SMALL)
 
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = small(encoder)
+        inside = small(encoder, dtype=torch.float32)
 
-    assert inside == small(encoder)
+    assert inside == small(encoder, dtype=torch.float32)
 
 
 def test__probe__seed__decides_the_edits_alone():
