@@ -96,8 +96,6 @@ class Budget:
         return self.spent(counts) >= self.amount
 
     def __str__(self) -> str:
-        if self.unit == "trials":
-            return f"{int(self.amount)} trials"
         return self.words(self.amount)
 
     def words(self, amount: float) -> str:
