@@ -1,0 +1,152 @@
+import pytest
+from own_study import own_study
+
+from search.baselines import baselines
+from search.finalists import Finalist, finalists, next_finalist
+from search.history import history_of, trained_labels
+from search.rows import TrialRow
+from search.space import Space
+
+A, P, S, B = "attention(rotary=true)", "attention", "sepconv", "bproj"
+
+
+def study(direction="minimize"):
+    return own_study(n_layers=2, choices=[A, S, B], direction=direction)
+
+
+def row(number, mixers, loss, *, state="completed", seed_index=0, phase="search", **fields):
+    return TrialRow(
+        id=number + 1,
+        study="s",
+        number=number,
+        phase=phase,
+        state=state,
+        mixers=tuple(mixers),
+        n_layers=len(mixers),
+        seed_index=seed_index,
+        selection={} if loss is None else {"loss": loss},
+        **fields,
+    )
+
+
+def roles(rows, direction="minimize"):
+    spec = study(direction)
+    found = finalists(spec, Space.of(spec), baselines(spec), rows)
+    return {finalist.role: finalist.labels for finalist in found}
+
+
+def test__finalists__hybrid_wins__rival_is_the_best_pure_stack_of_another_kind():
+    rows = [row(0, (A, A), 1.0), row(1, (S, S), 0.8), row(2, (B, B), 0.9), row(3, (S,), 0.85)]
+    rows += [row(4, (S, A), 0.7), row(5, (A, S), 0.75), row(6, (A,), 0.95)]
+    assert roles(rows) == {
+        "pick": (S, A),
+        "reference": (A, A),
+        "shorter": (S,),
+        "rival": (S, S),
+    }
+
+
+def test__finalists__pure_stack_wins__rival_is_the_best_hybrid():
+    rows = [row(0, (A, A), 1.0), row(1, (S, S), 0.6), row(2, (S, A), 0.7), row(3, (A, S), 0.65)]
+    assert roles(rows) == {"pick": (S, S), "reference": (A, A), "rival": (A, S)}
+
+
+def test__finalists__reference_wins__appears_once():
+    rows = [row(0, (A, A), 0.1), row(1, (S, S), 0.6), row(2, (S, A), 0.7)]
+    assert roles(rows) == {"pick": (A, A), "rival": (S, A)}
+
+
+def test__finalists__learned_positions_are_better__stand_as_the_reference_not_as_the_pick():
+    rows = [row(0, (A, A), 1.0), row(1, (P, P), 0.2), row(2, (S, A), 0.7)]
+    assert roles(rows) == {"pick": (S, A), "reference": (P, P)}
+
+
+def test__finalists__maximized__take_the_highest():
+    rows = [row(0, (A, A), 0.3), row(1, (S, S), 0.8), row(2, (S, A), 0.7)]
+    assert roles(rows, "maximize")["pick"] == (S, S)
+
+
+def test__finalists__repeats_failures_and_blanks__do_not_choose():
+    rows = [
+        row(0, (A, A), 1.0),
+        row(1, (S, S), None),
+        row(2, (B, B), 0.1, state="diverged"),
+        row(3, (S, A), 0.2, seed_index=1, phase="confirm"),
+        row(4, (A, B), 0.3, state="stopped"),
+    ]
+    assert roles(rows) == {"pick": (A, A)}
+    assert roles([]) == {}
+
+
+def test__next_finalist__turns__go_round_with_rising_seed_index():
+    chosen = [Finalist("pick", (S, A)), Finalist("reference", (A, A))]
+    rows, order = [], []
+    for number in range(5):
+        finalist, seed_index = next_finalist(chosen, rows)
+        order.append((finalist.role, seed_index))
+        state = "failed" if number == 0 else "completed"
+        rows.append(row(number, finalist.labels, 1.0, state=state, seed_index=seed_index))
+    assert order == [
+        ("pick", 1),
+        ("reference", 1),
+        ("pick", 2),
+        ("reference", 2),
+        ("pick", 3),
+    ]
+    assert next_finalist([], rows) is None
+
+
+def test__next_finalist__new_pick_after_a_raised_budget__is_first_with_its_own_seeds():
+    rows = [row(0, (A, A), 1.0, seed_index=1), row(1, (A, A), 1.0, seed_index=2)]
+    chosen = [Finalist("pick", (S, A)), Finalist("reference", (A, A))]
+    assert next_finalist(chosen, rows) == (chosen[0], 1)
+
+
+def history(rows, **facts):
+    space = Space.of(study())
+    defaults = {"objective": "loss", "direction": "minimize", "study_attrs": {"n": 1}}
+    return history_of(rows, space, **(defaults | facts))
+
+
+def test__history__states__feed_a_sampler_as_documented():
+    states = {
+        "completed": "complete",
+        "diverged": "pruned",
+        "pruned": "pruned",
+        "failed": "failed",
+        "stopped": "failed",
+        "queued": "running",
+        "running": "running",
+    }
+    stacks = list(Space.of(study()))
+    rows = [row(n, stacks[n], 0.5, state=state) for n, state in enumerate(states)]
+    rows.append(row(90, (), None, state="proposed"))
+    found = history(rows)
+    assert {t.number: t.state for t in found.trials} == dict(enumerate(states.values()))
+    assert found.study_attrs == {"n": 1}
+    assert len(found.taken) == len(states)
+
+
+def test__history__repeats_shorter_and_foreign__are_not_shown():
+    rows = [
+        row(0, (S, A), 0.5),
+        row(1, (S, A), 0.4, seed_index=1, phase="confirm"),
+        row(2, (S,), 0.3, phase="baseline"),
+        row(3, (P, P), 0.2, phase="baseline"),
+        row(4, (A, A), 0.2, phase="baseline", sampler_attrs={"generation": 3}),
+    ]
+    found = history(rows)
+    assert [t.number for t in found.trials] == [0, 4]
+    assert found.trials[1].attrs == {"generation": 3}
+    assert found.taken == {(S, A), (S,), (P, P), (A, A)} == trained_labels(rows)
+
+
+def test__history__completed_without_the_objective__is_no_good_point():
+    [trial] = history([row(0, (S, A), None)]).trials
+    assert (trial.state, trial.value) == ("failed", None)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test__history__any_order_of_rows__is_by_number(order):
+    rows = [row(n, list(Space.of(study()))[n], 0.1 * n) for n in order]
+    assert [t.number for t in history(rows).trials] == [0, 1, 2]
