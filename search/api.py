@@ -31,9 +31,9 @@ def run(
     objective: Objective | None = None,
     n_layers: int | None = None,
     choices: Sequence[str | Mapping[str, Any] | MixerConfig] | None = None,
-    metric: str = "loss",
-    direction: Literal["minimize", "maximize"] = "minimize",
-    unit: str = "",
+    metric: str | None = None,
+    direction: Literal["minimize", "maximize"] | None = None,
+    unit: str | None = None,
     tolerance: float | None = None,
     observer: RunObserver | None = None,
 ) -> RunOutcome:
@@ -53,8 +53,8 @@ def run(
         objective: An own function.
         n_layers: Layers of each architecture.
         choices: Mixers to choose from: notation, documents or configs.
-        metric: The metric of an own function that ranks.
-        direction: Whether a lower or a higher value of it is better.
+        metric: The metric of an own function that ranks; `loss` by default.
+        direction: Whether a lower or a higher value of it is better; `minimize` by default.
         unit: Its unit.
         tolerance: How much worse than the reference still counts as equal, in that unit.
         observer: Told what happens on the way.
@@ -113,15 +113,15 @@ def open(store: str = DEFAULT_STORE, *, create: bool = False) -> Store:
 
 
 def study_of(
-    study: StudySpec | Mapping[str, Any] | str | PathLike[str] | None,
+    study: StudySpec | Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     seed: int | None = None,
     objective: Objective | None = None,
     n_layers: int | None = None,
     choices: Sequence[str | Mapping[str, Any] | MixerConfig] | None = None,
-    metric: str = "loss",
-    direction: Literal["minimize", "maximize"] = "minimize",
-    unit: str = "",
+    metric: str | None = None,
+    direction: Literal["minimize", "maximize"] | None = None,
+    unit: str | None = None,
     tolerance: float | None = None,
 ) -> StudySpec:
     """Returns the study that arguments of `run` describe.
@@ -141,8 +141,11 @@ def study_of(
         document = dict(study)
     if objective is not None:
         document["task"] = objective_task(document, objective, direction, unit)
-        document["objectives"] = [metric]
         document.setdefault("metrics", [])
+        if metric is not None:
+            document["objectives"] = [metric]
+    elif (metric, direction, unit) != (None, None, None):
+        raise InputError("metric=, direction= and unit= describe an own function; give objective=")
     if n_layers is not None:
         document["encoder"] = {**section(document, "encoder"), "n_layers": n_layers}
     if choices is not None:
@@ -157,10 +160,10 @@ def study_of(
 def objective_task(
     document: Mapping[str, Any],
     objective: Objective,
-    direction: Literal["minimize", "maximize"],
-    unit: str,
+    direction: Literal["minimize", "maximize"] | None,
+    unit: str | None,
 ) -> dict[str, Any]:
-    """Returns the task section for an own function; sizes of a given one are kept."""
+    """Returns the task section for an own function; what a given one says otherwise is kept."""
     from search.own_objective import objective_name, source_sha256
     from search.tasks.objective import OBJECTIVE
 
@@ -169,14 +172,13 @@ def objective_task(
     given = section(document, "task")
     if given and given.get("kind", OBJECTIVE) != OBJECTIVE:
         raise InputError("objective=: the study has a task of its own; give one of the two")
-    return {
-        **given,
+    named = {
         "kind": OBJECTIVE,
         "name": objective_name(objective),
         "source_sha256": source_sha256(objective),
-        "direction": direction,
-        "unit": unit,
     }
+    said = {"direction": direction, "unit": unit}
+    return {**given, **named, **{key: value for key, value in said.items() if value is not None}}
 
 
 def section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
