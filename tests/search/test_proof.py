@@ -79,6 +79,21 @@ def test__mixer_proof__short_sequences__pattern_ends_at_max_seq_len():
     assert proof.layers[0].influence == ("11111",) * 5
 
 
+def test__mixer_proof__window_far_from_the_usual_scores__is_found_at_another_size():
+    """Small inputs never reach this window; the pattern is what any of the sizes moves."""
+    spec = spec_of("hardmax_shift(n_heads=1)", norm="none")
+    encoder = scrambled(spec)
+    mixer = encoder.blocks[0].mixer
+    with torch.no_grad():
+        mixer.score.copy_(torch.full((1, 16), 0.25))
+        mixer.lower.fill_(5.0)
+        mixer.upper.fill_(20.0)
+
+    proof = mixer_proof(encoder, spec)
+
+    assert sum(row.count("1") for row in proof.layers[0].influence) > 16
+
+
 @pytest.mark.parametrize("kind", ["identity", "average", "sepconv", "bproj", "hardmax_shift"])
 def test__mixer_proof__mixer_replaced_by_another_kind__names_layer_and_both(kind):
     spec = spec_of("attention*3")

@@ -129,6 +129,16 @@ def test__probe__training_network_with_dropout__reads_the_same_and_is_left_as_it
     assert not any(module._forward_hooks for module in encoder.modules())
 
 
+def test__probe__small__measures_the_noise_floor_on_the_bases_alone():
+    encoder = encoder_of("average", **SMALL)
+    n_rows = []
+    encoder.register_forward_hook(lambda _, args, __: n_rows.append(len(args[0])))
+
+    small(encoder)
+
+    assert sum(n_rows) == (1 + 3) * 24 + 3 * 4 * 24
+
+
 def test__probe__inside_autocast__computes_in_its_own_dtype():
     encoder = encoder_of("attention", d_ff=32, **SMALL)
 

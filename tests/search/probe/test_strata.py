@@ -60,6 +60,16 @@ def test__draw__one_edit__positions_and_tokens_are_uniform():
     assert (tokens[1:] - 8000 / 3).abs().max() < 4.5 * (8000 * 1 / 3 * 2 / 3) ** 0.5
 
 
+def test__draw__transposition__is_uniform_over_the_pairs_that_differ():
+    bases = torch.tensor([[1, 2, 3, 3]])
+    pairs = draw("transposition", bases, bases > 0, VOCABULARY, n_variants=5000, seed=2, d_model=1)
+
+    swaps, counts = pairs.edited[0].int().unique(dim=0, return_counts=True)
+
+    assert len(swaps) == 5  # all but the two equal tokens
+    assert (counts - 1000).abs().max() < 4.5 * (5000 * 1 / 5 * 4 / 5) ** 0.5
+
+
 def test__draw__same_seed__same_pairs_and_other_seed_others():
     for stratum in STRATA:
         first, again, other = (pairs_of(stratum, s)[2] for s in (3, 3, 4))
