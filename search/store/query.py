@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
@@ -99,6 +99,9 @@ def open_read_only(address: Address) -> sqlite3.Connection:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    for table in ("json_each", "json_tree"):
+        # Their first use declares a table, which the authorizer would refuse.
+        connection.execute(f"SELECT 1 FROM {table}('[]')")
     connection.set_authorizer(authorize)
     return connection
 
@@ -196,7 +199,10 @@ def json_value(value: Any) -> Any:
         if not value.is_finite():
             return None
         return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, datetime | date):
+    if isinstance(value, datetime):
+        utc = value.astimezone(UTC) if value.tzinfo is not None else value
+        return utc.isoformat(sep=" ", timespec="microseconds")  # as SQLite keeps it
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()

@@ -61,15 +61,20 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.url(server.create_database())
 
 
-@pytest.fixture(params=BOTH)
-def ready_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def copied_store(kind: str, folder: Path) -> str:
     """The URL of a store without a study, copied from one that was migrated once."""
-    if request.param == "sqlite":
-        path = tmp_path / "search.db"
+    if kind == "sqlite":
+        path = folder / "search.db"
         shutil.copy(sqlite_template(), path)
         return f"sqlite:///{path}"
     server = cluster_or_skip()
     return server.url(server.create_database(postgres_template()))
+
+
+@pytest.fixture(params=BOTH)
+def ready_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store without a study."""
+    return copied_store(request.param, tmp_path)
 
 
 @pytest.fixture
@@ -78,4 +83,15 @@ def store(ready_url: str) -> Iterator["Store"]:
     from search.store.repo import Store
 
     with Store.open(ready_url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def module_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["Store"]:
+    """An open store for a whole module, whose tests only read it after filling it once."""
+    from search.store.repo import Store
+
+    with Store.open(copied_store(request.param, tmp_path_factory.mktemp("store"))) as opened:
         yield opened
