@@ -145,6 +145,7 @@ def claim_and_commit(
     role: str | None = None,
     seed: int = 0,
     seed_index: int = 0,
+    training_key: str = TRAINING_KEY,
     study: StudySpec | None = None,
 ) -> Claim:
     """Reserve a trial and give it an architecture."""
@@ -154,7 +155,7 @@ def claim_and_commit(
         encoder_spec(notation, study),
         seed=seed,
         seed_index=seed_index,
-        training_key=TRAINING_KEY,
+        training_key=training_key,
         role=role,
         params={"layer_0": notation},
         flops=3 * 8_000_000 * 32 * 600,
