@@ -23,6 +23,9 @@ from search.store.measurements import (
 )
 from search.store.tables import Attempt, Base, SpaceRevision, Study, Trial, TrialBlock, Worker
 from search.store.types import AnyRow, UtcDateTime
+from search.store.views import TRIALS_FLAT, View
+
+FLAGS = ("is_baseline", "is_pareto")
 
 
 def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) -> list[TrialRow]:
@@ -158,11 +161,11 @@ def trial_document(connection: Connection, trial_id: int) -> dict[str, Any]:
     Raises:
         NothingThereError: There is no such trial.
     """
-    flat = flat_trial(connection, trial_id)
-    if flat is None:
+    flat = view_rows(connection, TRIALS_FLAT, "trial = :trial", trial=trial_id)
+    if not flat:
         raise NothingThereError(f"there is no trial with id {trial_id}")
     trial = one(connection, Trial, Trial.id == trial_id)
-    document = flat | {
+    document = flat[0] | {
         name: trial[name]
         for name in ("spec", "training_key", "sampler_params", "sampler_attrs", "attempt")
     }
@@ -224,16 +227,17 @@ def leaderboard(connection: Connection, study: str, limit: int | None) -> list[d
 
 def flagged(row: dict[str, Any]) -> dict[str, Any]:
     """Turn SQLite's 0 and 1 into what they mean."""
-    return row | {name: bool(row[name]) for name in ("is_baseline", "is_pareto")}
+    return {name: bool(value) if name in FLAGS else value for name, value in row.items()}
 
 
-def flat_trial(connection: Connection, trial_id: int) -> dict[str, Any] | None:
-    """Return a trial's row of `trials_flat`, None when there is no such trial."""
-    statement = text("SELECT * FROM trials_flat WHERE trial = :trial").columns(
-        created_at=UtcDateTime, finished_at=UtcDateTime
-    )
-    found = connection.execute(statement, {"trial": trial_id}).one_or_none()
-    return plain_row(found) if found is not None else None
+def view_rows(
+    connection: Connection, view: View, condition: str = "", **values: Any
+) -> list[dict[str, Any]]:
+    """Return rows of one of our views, in its order."""
+    times = {name: UtcDateTime() for name in view.columns if name.endswith("_at")}
+    sql = f"SELECT * FROM {view.name} {condition and 'WHERE ' + condition} ORDER BY {view.order}"
+    found = connection.execute(text(sql).columns(**times), values).all()
+    return [flagged(plain_row(row)) for row in found]
 
 
 def events_after(

@@ -25,6 +25,7 @@ from search.store.engine import writing as write_transaction
 from search.store.opening import WAYS_OUT, check_file
 from search.store.schema import inspect_schema, migrate, require_current
 from search.store.tables import Attempt, Worker
+from search.store.views import find_view
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
@@ -372,6 +373,20 @@ class Store:
         with self.reading() as connection:
             name = studies.study_row(connection, studies.find_study(connection, study)).name
             return reading.leaderboard(connection, name, limit)
+
+    def view(self, name: str, study: str | None = None) -> list[dict[str, Any]]:
+        """Return all rows of a public view, or those of one study, in the view's order.
+
+        Raises:
+            InputError: There is no such view.
+            NothingThereError: There is no such study.
+        """
+        view = find_view(name)
+        with self.reading() as connection:
+            if study is None or "study" not in view.columns:
+                return reading.view_rows(connection, view)
+            studies.find_study(connection, study)
+            return reading.view_rows(connection, view, "study = :study", study=study)
 
     def events(
         self, after_id: int = 0, *, study: str | int | None = None, limit: int = ROW_LIMIT

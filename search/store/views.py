@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from search.errors import InputError
+
 VIEWS_VERSION = 1
 
 SIGN = "CASE s.direction WHEN 'minimize' THEN 1 ELSE -1 END"
@@ -29,12 +31,14 @@ class View:
         name: Its name.
         doc: One row is what, in which order.
         columns: Name -> meaning, in order.
+        order: Columns that put the rows in order.
         select: The query.
     """
 
     name: str
     doc: str
     columns: dict[str, str]
+    order: str
     select: str
 
 
@@ -74,6 +78,7 @@ TRIALS_FLAT = View(
         "created_at": "When it was reserved, UTC.",
         "finished_at": "When it ended, UTC.",
     },
+    order="trial",
     select="""
 SELECT s.name AS study, t.id AS trial, t.number, t.phase, t.role, t.state, t.reason, t.arch_id,
     t.code, t.notation, t.n_layers, t.seed, t.seed_index, s.objective, s.direction,
@@ -118,6 +123,7 @@ LEADERBOARD = View(
         "probe": "Contextual-mapping probe of the best trial after training.",
         "is_baseline": "Whether a baseline has this architecture.",
     },
+    order="study, place",
     select=f"""
 SELECT {LEADERBOARD_COLUMNS}
 FROM architectures a JOIN studies s ON s.id = a.study_id
@@ -138,6 +144,7 @@ LAYER_EFFECTS = View(
         "mean": "Mean of their means on the selection split.",
         "difference": "`mean` minus the mean of the best uniform stack of the reference kind.",
     },
+    order="study, layer, kind",
     select=f"""
 SELECT s.name AS study, b.layer, b.kind, COUNT(*) AS n, AVG(a.mean) AS mean,
     AVG(a.mean) - {SIGN} * r.score AS difference
@@ -164,6 +171,7 @@ PARETO = View(
         **LEADERBOARD.columns,
         "is_pareto": "Whether no other architecture of the study beats it.",
     },
+    order="study, place",
     select=f"""
 SELECT {LEADERBOARD_COLUMNS}, a.is_pareto
 FROM architectures a JOIN studies s ON s.id = a.study_id
@@ -176,6 +184,7 @@ VERDICTS = View(
     doc="The newest answer's own table, written whenever an answer is made.",
     columns={
         "study": "Name of the study.",
+        "place": "Order in the answer, from 0.",
         "contrast": "What is compared with what.",
         "estimate": "The difference.",
         "low": "Lower end of its interval.",
@@ -185,8 +194,10 @@ VERDICTS = View(
         "verdict": "The verdict's words.",
         "made_at": "When the answer was made, UTC.",
     },
+    order="study, place",
     select="""
-SELECT s.name AS study, v.contrast, v.estimate, v.low, v.high, v.unit, v.n, v.verdict, v.made_at
+SELECT s.name AS study, v.place, v.contrast, v.estimate, v.low, v.high, v.unit, v.n, v.verdict,
+    v.made_at
 FROM study_verdicts v JOIN studies s ON s.id = v.study_id
 ORDER BY s.name, v.place
 """,
@@ -196,10 +207,25 @@ VERSION = View(
     name="views_version",
     doc="One row: the version of this contract.",
     columns={"version": "Rises when a column changes its name or meaning."},
+    order="version",
     select=f"SELECT {VIEWS_VERSION} AS version",
 )
 
 VIEWS: tuple[View, ...] = (TRIALS_FLAT, LEADERBOARD, LAYER_EFFECTS, PARETO, VERDICTS, VERSION)
+
+
+def find_view(name: str) -> View:
+    """Return a public view.
+
+    Raises:
+        InputError: There is none of that name; lists those there are.
+    """
+    for view in VIEWS:
+        if view.name == name:
+            return view
+    raise InputError(
+        f"there is no view {name!r}; the views are {', '.join(view.name for view in VIEWS)}"
+    )
 
 
 def drop_views(connection: Connection) -> None:
