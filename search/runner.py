@@ -23,7 +23,7 @@ from search.worker import Tally, Worker
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
     from search.own_objective import Objective
-    from search.runners import TrialRunner
+    from search.runners import InProcessRunner, SlotRunner, TrialRunner
     from search.store.repo import Store
     from search.study import StudySpec
 
@@ -66,6 +66,8 @@ def run_study(
             is not what the study was begun with, or an own objective is missing.
         StoreError: The store cannot be used.
     """
+    from search.own_objective import ObjectiveRunner
+
     observer = observer or RunObserver()
     stop = stop or StopFlag()
     local = settings()
@@ -78,7 +80,11 @@ def run_study(
     if row.state in ("paused", "stopped"):
         store.set_study_state(row.id, "running", None)
     worker_id = store.register_worker()
-    runner = make_runner(study, local, in_process=in_process, objective=objective)
+    runner: TrialRunner = (
+        ObjectiveRunner(objective, study.objective)
+        if objective is not None
+        else make_training_runner(study, local, in_process=in_process)
+    )
     claims = make_claims(store, row, study, budget, worker_id, prepared)
     worker = Worker(
         store, row.id, claims, runner, budget=budget, observer=observer, stop=stop, settings=local
@@ -198,21 +204,12 @@ def refuse_other_data(row: StudyRow, prepared: Prepared) -> None:
         )
 
 
-def make_runner(
-    study: StudySpec,
-    local: Settings,
-    *,
-    in_process: bool,
-    objective: Objective | None,
-) -> TrialRunner:
-    """Returns what runs the trials: the function, this process, or a training process."""
-    from search.runners import ConfigMaker, InProcessRunner, SlotRunner
-
-    if objective is not None:
-        from search.own_objective import ObjectiveRunner
-
-        return ObjectiveRunner(objective, study.objective)
+def make_training_runner(
+    study: StudySpec, local: Settings, *, in_process: bool = False
+) -> SlotRunner | InProcessRunner:
+    """Returns what trains: a process of its own, or this one."""
     from search.devices import place, usable_cores, visible_devices
+    from search.runners import ConfigMaker, InProcessRunner, SlotRunner
 
     placement = place(visible_devices(), cores=usable_cores(), workers=1)[0]
     configs = ConfigMaker(study, str(local.cache_dir), placement.threads, placement.device)

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from search.assignments import Assignment, splits_of
-from search.messages import Progress, Report, TrialConfig, TrialFailure, TrialResult
+from search.messages import (
+    PlanTiming,
+    Progress,
+    Report,
+    TrialConfig,
+    TrialFailure,
+    TrialResult,
+)
+from search.tasks.base import Split
 
 if TYPE_CHECKING:
+    from mixers.spec import EncoderSpec
     from search.slot import Slot
     from search.study import StudySpec
 
@@ -40,11 +49,19 @@ class ConfigMaker:
 
     def of(self, assignment: Assignment) -> TrialConfig:
         """Returns the config of a claimed trial."""
+        return self.make(
+            assignment.spec, seed=assignment.seed, splits=splits_of(assignment.claim.phase)
+        )
+
+    def make(
+        self, spec: EncoderSpec, *, seed: int, splits: tuple[Split, ...] = ("selection",)
+    ) -> TrialConfig:
+        """Returns the config of a training."""
         return TrialConfig(
             study=self.study,
-            spec=assignment.spec,
-            seed=assignment.seed,
-            splits=splits_of(assignment.claim.phase),
+            spec=spec,
+            seed=seed,
+            splits=splits,
             threads=self.threads,
             device=self.device,
             cache_dir=self.cache_dir,
@@ -74,6 +91,10 @@ class SlotRunner:
             config, on_message=on_message, should_stop=should_stop, grace_s=self.grace_s
         )
 
+    def time_steps(self, spec: EncoderSpec) -> PlanTiming | TrialFailure:
+        """Times a few steps of an architecture in the training process."""
+        return self.slot.plan(self.configs.make(spec, seed=self.configs.study.seed))
+
     def close(self) -> None:
         """Ends the training process."""
         self.slot.close()
@@ -96,6 +117,16 @@ class InProcessRunner:
         from search.trial import attempt
 
         return attempt(self.configs.of(assignment), report=on_message, should_stop=should_stop)
+
+    def time_steps(self, spec: EncoderSpec) -> PlanTiming | TrialFailure:
+        """Times a few steps of an architecture here."""
+        from search.failure import failure_of
+        from search.trial import time_steps
+
+        try:
+            return time_steps(self.configs.make(spec, seed=self.configs.study.seed))
+        except Exception as error:
+            return failure_of(error)
 
     def close(self) -> None:
         """Has nothing to close."""

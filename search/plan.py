@@ -1,0 +1,281 @@
+"""What a budget buys, before any of it is spent: trials, hours, memory and what can be proved.
+
+The dearest and the cheapest stack of the space are timed for a few steps; all others lie between.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from search.baselines import baselines
+from search.budget import Budget, training_flops
+from search.errors import InputError, NothingThereError, RunFailedError
+from search.messages import TrialFailure
+from search.phases import left_out, quotas
+from search.rows import Phase, TrialRow
+from search.space import Labels, Space
+
+if TYPE_CHECKING:
+    from mixers.config import MixerConfig
+    from mixers.spec import EncoderSpec
+    from search.runners import InProcessRunner, SlotRunner
+    from search.store.repo import Store
+    from search.study import StudySpec
+
+RUNS_PER_SQUARED_RATIO = 12.4
+"""Repeats per side = 12.4 (sigma / effect)^2: one-sided 5 %, power 80 %, 2 (1.645 + 0.842)^2."""
+
+FEWEST_REPEATS = 2
+FEWEST_DEGREES = 2
+SHORT_BASELINE_PLACE = 5
+
+
+@dataclass(frozen=True)
+class StackCost:
+    """What one architecture costs.
+
+    Attributes:
+        notation: The stack.
+        flops: Forward FLOPs of one sequence.
+        step_s: Seconds of a training step, measured.
+        trial_s: Seconds of a whole trial, from the parts measured.
+        peak_memory_bytes: Peak memory of the training process.
+    """
+
+    notation: str
+    flops: int
+    step_s: float
+    trial_s: float
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a budget buys.
+
+    Attributes:
+        study: Name of the study.
+        budget: The budget.
+        done: Trials that the study has already.
+        dearest: The stack of the most FLOPs in the space.
+        cheapest: The stack of the fewest.
+        trials: Fewest and most new trials.
+        seconds: Fewest and most seconds they take.
+        phases: How the budget's trials (at their fewest) are split.
+        left_out: Baselines that do not fit.
+        repeats: Fresh seeds that both the pick and the reference get.
+        sigma: Standard deviation of repeats, in the objective's unit.
+        degrees: Degrees of freedom behind `sigma`; 0 where it is assumed to equal the tolerance.
+        smallest_effect: Smallest difference that can be proved; None with too few repeats.
+        repeats_for_tolerance: Repeats per side that would prove a difference of the tolerance.
+    """
+
+    study: str
+    budget: Budget
+    done: int
+    dearest: StackCost
+    cheapest: StackCost
+    trials: tuple[int, int]
+    seconds: tuple[float, float]
+    phases: Mapping[Phase, int]
+    left_out: tuple[str, ...]
+    repeats: int
+    sigma: float
+    degrees: int
+    smallest_effect: float | None
+    repeats_for_tolerance: int
+
+    @property
+    def speed_ratio_flops(self) -> float:
+        """How many times the dearest stack's FLOPs are those of the cheapest: a guide only."""
+        return self.dearest.flops / max(1, self.cheapest.flops)
+
+    @property
+    def speed_ratio_measured(self) -> float:
+        """How many times longer a step of the dearest stack takes, at the study's shapes."""
+        return self.dearest.step_s / self.cheapest.step_s
+
+    @property
+    def memory_bytes(self) -> int:
+        """The larger of the two stacks' peak memories."""
+        return max(self.dearest.peak_memory_bytes, self.cheapest.peak_memory_bytes)
+
+
+def plan_study(
+    study: StudySpec, budget: Budget, *, store: Store | None = None, name: str | None = None
+) -> Plan:
+    """Plans a run; starts and stores nothing.
+
+    Args:
+        study: The study.
+        budget: What may be spent.
+        store: Where earlier trials of the study would be.
+        name: The study's name.
+
+    Raises:
+        InputError: The data is wrong, or the objective is an own function, which cannot be timed.
+        RunFailedError: One of the two stacks cannot be trained.
+    """
+    from search.runner import make_training_runner, prepare
+    from search.settings import settings
+    from search.tasks.objective import ObjectiveConfig
+
+    if isinstance(study.task, ObjectiveConfig):
+        raise InputError(
+            f"a plan times training steps; the function {study.task.name!r} cannot be timed ahead"
+        )
+    local = settings()
+    prepare(study, local.cache_dir)
+    named = name or study.default_name
+    rows, busy_s = earlier(store, named)
+    bench = make_training_runner(study, local)
+    try:
+        costs = [cost_of(study, study.encoder_spec(mixers), bench) for mixers in extremes(study)]
+    finally:
+        bench.close()
+    return make_plan(study, budget, costs[0], costs[1], name=named, rows=rows, busy_s=busy_s)
+
+
+def make_plan(
+    study: StudySpec,
+    budget: Budget,
+    dearest: StackCost,
+    cheapest: StackCost,
+    *,
+    name: str,
+    rows: Sequence[TrialRow] = (),
+    busy_s: float = 0.0,
+) -> Plan:
+    """Works out a plan from two measured stacks and the rows that are there; a pure function."""
+    listed = baselines(study)
+    trials, seconds = amounts(study, budget, dearest, cheapest, rows, busy_s)
+    phases = quotas(len(rows) + trials[0], len(listed))
+    roles = [baseline.role for baseline in listed]
+    repeats = repeats_of(phases)
+    sigma, degrees = repeat_sd(rows, study.objective)
+    if not degrees:
+        sigma = study.tolerance
+    return Plan(
+        study=name,
+        budget=budget,
+        done=len(rows),
+        dearest=dearest,
+        cheapest=cheapest,
+        trials=trials,
+        seconds=seconds,
+        phases=phases,
+        left_out=left_out(roles, roles[: phases["baseline"]]),
+        repeats=repeats,
+        sigma=sigma,
+        degrees=degrees,
+        smallest_effect=smallest_effect(sigma, repeats),
+        repeats_for_tolerance=math.ceil(RUNS_PER_SQUARED_RATIO * (sigma / study.tolerance) ** 2),
+    )
+
+
+def amounts(
+    study: StudySpec,
+    budget: Budget,
+    dearest: StackCost,
+    cheapest: StackCost,
+    rows: Sequence[TrialRow],
+    busy_s: float,
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Returns fewest and most trials, and fewest and most seconds, that are left of a budget."""
+    low, high = sorted((cheapest.trial_s, dearest.trial_s))
+    if budget.unit == "trials":
+        left = max(0, int(budget.amount) - len(rows))
+        return (left, left), (left * low, left * high)
+    if budget.unit == "seconds":
+        left_s = max(0.0, budget.amount - busy_s)
+        return (int(left_s / high), int(left_s / low)), (left_s, left_s)
+    spent = sum(flops_of(study, row.flops) for row in rows if row.flops and not row.reused_from)
+    left_flops = max(0.0, budget.amount - spent)
+    fewest = int(left_flops / flops_of(study, dearest.flops))
+    most = int(left_flops / max(1, flops_of(study, cheapest.flops)))
+    return (fewest, most), (fewest * dearest.trial_s, most * cheapest.trial_s)
+
+
+def flops_of(study: StudySpec, forward: int) -> int:
+    """Returns the training FLOPs of a stack of the study."""
+    return training_flops(forward, steps=study.training.steps, batch_size=study.training.batch_size)
+
+
+def repeats_of(phases: Mapping[Phase, int]) -> int:
+    """Returns how many fresh seeds both the pick and the reference get: they go first in turn."""
+    finalists = 4 if phases["baseline"] >= SHORT_BASELINE_PLACE else 3
+    return math.ceil(max(0, phases["confirm"] - 1) / finalists)
+
+
+def smallest_effect(sigma: float, repeats: int) -> float | None:
+    """Returns the smallest difference that so many repeats per side can prove."""
+    if repeats < FEWEST_REPEATS:
+        return None
+    return sigma * math.sqrt(RUNS_PER_SQUARED_RATIO / repeats)
+
+
+def repeat_sd(rows: Iterable[TrialRow], objective: str) -> tuple[float, int]:
+    """Returns the pooled standard deviation of repeats and its degrees of freedom.
+
+    Zero degrees where fewer than two are there: too little to plan with.
+    """
+    by_stack: dict[Labels, list[float]] = {}
+    for row in rows:
+        if row.state == "completed" and objective in row.selection:
+            by_stack.setdefault(row.mixers, []).append(row.selection[objective])
+    repeated = [values for values in by_stack.values() if len(values) > 1]
+    degrees = sum(len(values) - 1 for values in repeated)
+    if degrees < FEWEST_DEGREES:
+        return 0.0, 0
+    squares = sum(statistics.variance(values) * (len(values) - 1) for values in repeated)
+    return math.sqrt(squares / degrees), degrees
+
+
+def extremes(study: StudySpec) -> tuple[tuple[MixerConfig, ...], tuple[MixerConfig, ...]]:
+    """Returns the stacks of the most and of the fewest FLOPs in the study's space."""
+    from mixers.registry import mixer_registry
+
+    sizes = {"d_model": study.encoder.d_model, "seq_len": study.sizes.max_seq_len}
+
+    def flops(config: MixerConfig) -> int:
+        return mixer_registry.load(config.kind).flops(config, **sizes)
+
+    layers = [tuple(layer.values()) for layer in Space.of(study).layers]
+    return tuple(max(c, key=flops) for c in layers), tuple(min(c, key=flops) for c in layers)
+
+
+def cost_of(study: StudySpec, spec: EncoderSpec, bench: SlotRunner | InProcessRunner) -> StackCost:
+    """Times one stack.
+
+    Raises:
+        RunFailedError: It cannot be trained.
+    """
+    from mixers.cost import count_flops
+
+    timing = bench.time_steps(spec)
+    if isinstance(timing, TrialFailure):
+        raise RunFailedError(f"{spec.notation}: {timing.message}")
+    training = study.training
+    return StackCost(
+        notation=spec.notation,
+        flops=count_flops(spec),
+        step_s=timing.step_s,
+        trial_s=timing.step_s * training.steps
+        + timing.evaluation_s * training.validations
+        + timing.rest_s,
+        peak_memory_bytes=timing.peak_memory_bytes,
+    )
+
+
+def earlier(store: Store | None, name: str) -> tuple[list[TrialRow], float]:
+    """Returns the trials and the seconds that a study of this name has spent already."""
+    if store is None:
+        return [], 0.0
+    try:
+        return store.rows(name, curves=False), store.study(name).busy_s
+    except NothingThereError:
+        return [], 0.0
