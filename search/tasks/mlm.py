@@ -45,6 +45,9 @@ class MlmConfig(TaskConfig):
     """Tokens in a window."""
     mask_probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.15
     """Share of a window's tokens to predict; at least one token is."""
+    head: Literal["bert", "tied"] = "bert"
+    """What scores the tokens from a hidden vector: "tied" multiplies it by the token embeddings,
+    "bert" puts a dense layer, gelu and LayerNorm before that."""
     evaluation_windows: Annotated[int, Field(ge=1)] = 512
     """Most windows to read of the selection split at every validation: an even sample over its
     documents, drawn once per study."""
@@ -207,7 +210,7 @@ class MaskedLanguageModelling(Task[MlmConfig]):
                     f"encoder.{name}: {getattr(spec, name)} is less than the task's "
                     f"{getattr(sizes, name)}"
                 )
-        return MaskedLanguageModel(spec)
+        return MaskedLanguageModel(spec, self.config.head)
 
     def train_batch(self, step: int, *, seed: int, batch_size: int) -> Batch:
         """Return the batch of one step: a pure function of the arguments.

@@ -1,4 +1,6 @@
-"""An encoder with BERT's head for masked language modelling."""
+"""An encoder with a tied head for masked language modelling."""
+
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +11,26 @@ from mixers.model import Encoder
 from mixers.spec import EncoderSpec
 
 
-class MlmHead(nn.Module):
-    """Scores of all tokens for a hidden vector h: E LayerNorm(gelu(W h + c)) + b.
+class TiedHead(nn.Module):
+    """Scores of all tokens for a hidden vector h: E h + b, E the encoder's token embedding.
+
+    Press and Wolf 2017. It has no layer of its own, so a short run has less to learn.
+
+    Args:
+        vocab_size: Number of token ids.
+    """
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(vocab_size))
+
+    def forward(self, hidden: Tensor, embedding: Tensor) -> Tensor:
+        """Return logits, (T, D) and embedding (V, D) -> (T, V)."""
+        return F.linear(hidden, embedding, self.bias)
+
+
+class BertHead(nn.Module):
+    """BERT's scores of all tokens for a hidden vector h: E LayerNorm(gelu(W h + c)) + b.
 
     E is the encoder's token embedding (tied; Devlin et al. 2019), W is d x d.
 
@@ -36,12 +56,17 @@ class MaskedLanguageModel(nn.Module):
 
     Args:
         spec: The encoder's spec.
+        head: "tied" for `TiedHead`, "bert" for `BertHead`.
     """
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(self, spec: EncoderSpec, head: Literal["tied", "bert"]) -> None:
         super().__init__()
         self.encoder = Encoder(spec)
-        self.head = MlmHead(spec.d_model, spec.vocab_size, spec.norm_eps)
+        self.head: nn.Module = (
+            TiedHead(spec.vocab_size)
+            if head == "tied"
+            else BertHead(spec.d_model, spec.vocab_size, spec.norm_eps)
+        )
 
     def forward(self, ids: Tensor, places: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the logits of the targets, (T, V).

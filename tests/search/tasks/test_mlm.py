@@ -274,33 +274,43 @@ def test__evaluation_batches__every_window__has_a_target(make_task: MakeTask) ->
         assert rows == set(range(len(batch["ids"])))
 
 
+@pytest.mark.parametrize("head", ["bert", "tied"])
 @pytest.mark.parametrize("architecture", ["attention(rotary=true)*2", "sepconv, bproj"])
 def test__loss__model__equals_the_dense_definition_in_float64(
-    small_task: MaskedLanguageModelling, architecture: str
+    make_task: MakeTask, architecture: str, head: str
 ) -> None:
-    model = model_for(small_task, architecture).double()
-    batch = next(small_task.evaluation_batches("selection", 40))
+    task = make_task(head=head)
+    model = model_for(task, architecture).double()
+    batch = next(task.evaluation_batches("selection", 40))
     hidden = model.encoder(batch["ids"], batch.get("mask"))
     embedding = model.encoder.token_embedding.weight
-    dense = model.head.norm(torch.nn.functional.gelu(model.head.dense(hidden)))
-    log_p = torch.log_softmax(dense @ embedding.T + model.head.bias, dim=-1).flatten(0, 1)
+    if head == "bert":
+        hidden = model.head.norm(torch.nn.functional.gelu(model.head.dense(hidden)))
+    log_p = torch.log_softmax(hidden @ embedding.T + model.head.bias, dim=-1).flatten(0, 1)
     picked = log_p[batch["target_index"], batch["target_ids"]]
-    records = small_task.records(model, batch)
+    records = task.records(model, batch)
     # The loss is computed from float32 logits.
-    torch.testing.assert_close(
-        small_task.loss(model, batch).double(), -picked.mean(), rtol=1e-6, atol=0
-    )
+    torch.testing.assert_close(task.loss(model, batch).double(), -picked.mean(), rtol=1e-6, atol=0)
     torch.testing.assert_close(records["nll"].double(), -picked, rtol=1e-5, atol=1e-6)
     best = log_p[batch["target_index"]].argmax(-1)
     assert records["correct"].tolist() == (best == batch["target_ids"]).tolist()
     assert records["document"].tolist() == batch["target_document"].tolist()
 
 
-def test__build_model__head__is_tied_to_the_embedding(small_task: MaskedLanguageModelling) -> None:
-    model = model_for(small_task)
-    names = {name for name, _ in model.head.named_parameters()}
-    assert names == {"dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias"}
-    loss = small_task.loss(model, small_task.train_batch(0, seed=0, batch_size=4))
+@pytest.mark.parametrize(
+    ("head", "own"),
+    [
+        ("bert", {"dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias"}),
+        ("tied", {"bias"}),
+    ],
+)
+def test__build_model__head__is_tied_to_the_embedding(
+    make_task: MakeTask, head: str, own: set[str]
+) -> None:
+    task = make_task(head=head)
+    model = model_for(task)
+    assert {name for name, _ in model.head.named_parameters()} == own
+    loss = task.loss(model, task.train_batch(0, seed=0, batch_size=4))
     loss.backward()
     gradient = model.encoder.token_embedding.weight.grad
     # Every id is an output, so every row of the tied matrix is trained.
