@@ -109,3 +109,20 @@ def test__extremes__default_space__are_its_dearest_and_cheapest_stacks():
 def test__plan_study__own_function__cannot_be_planned():
     with pytest.raises(InputError, match="cannot be timed"):
         plan_study(own_study(), Budget.parse(3))
+
+
+def test__plan_lines__a_plan__states_assumptions_and_what_can_be_proved():
+    from search.plan_words import plan_lines
+
+    text = "\n".join(plan_lines(plan(24), study()))
+    for part in (
+        "buys 24 new trials in 8 min to 24 min: 8 baseline, 8 search, 8 confirm",
+        "4.00 by FLOPs (a guide), 2.00 as measured",
+        "baselines left out: uniform:hardmax_shift, reference_learned_positions",
+        "noise of repeats 0.02 nats, assumed equal to the tolerance",
+        "2 repeats a side can prove a difference of 0.05 nats or more",
+        "tolerance (0.02 nats) needs 13 repeats a side",
+        "nothing was started",
+    ):
+        assert part in text
+    assert "every verdict will be undecided" in "\n".join(plan_lines(plan(5), study()))

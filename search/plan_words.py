@@ -1,0 +1,67 @@
+"""A plan in words, for `search run --dry-run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.budget import duration_words
+
+if TYPE_CHECKING:
+    from search.plan import Plan, StackCost
+    from search.study import StudySpec
+
+MEGABYTE = 1e6
+
+
+def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
+    """Writes what a budget buys, one fact a line; the numbers are the plan's."""
+    unit = f" {study.unit}" if study.unit else ""
+    phases = ", ".join(f"{n} {phase}" for phase, n in plan.phases.items() if n)
+    lines = [
+        f"study {plan.study}: {plan.done} trials so far, budget {plan.budget}; nothing was started",
+        f"buys {span(*plan.trials)} new trials in {time_span(*plan.seconds)}: {phases or 'none'}",
+        f"dearest stack {stack_words(plan.dearest)}",
+        f"cheapest stack {stack_words(plan.cheapest)}",
+        f"ratio {plan.speed_ratio_flops:.2f} by FLOPs (a guide), "
+        f"{plan.speed_ratio_measured:.2f} as measured at the study's shapes",
+        f"memory up to {plan.memory_bytes / MEGABYTE:.0f} MB a training process",
+    ]
+    if plan.left_out:
+        lines.append(f"baselines left out: {', '.join(plan.left_out)}")
+    source = (
+        f"from {plan.degrees} degrees of freedom stored"
+        if plan.degrees
+        else "assumed equal to the tolerance until repeats are stored"
+    )
+    lines.append(f"noise of repeats {plan.sigma:.3g}{unit}, {source}")
+    if plan.smallest_effect is None:
+        lines.append("too few repeats to prove anything: every verdict will be undecided")
+    else:
+        lines.append(
+            f"{plan.repeats} repeats a side can prove a difference of {plan.smallest_effect:.2g}"
+            f"{unit} or more"
+        )
+    lines.append(
+        f"a difference of the tolerance ({study.tolerance:g}{unit}) needs "
+        f"{plan.repeats_for_tolerance} repeats a side"
+    )
+    return lines
+
+
+def stack_words(cost: StackCost) -> str:
+    """Describes a timed stack."""
+    return (
+        f"{cost.notation}: {cost.flops / 1e6:.1f} MFLOPs a sequence, "
+        f"{1e3 * cost.step_s:.3g} ms a step, {duration_words(cost.trial_s)} a trial"
+    )
+
+
+def span(low: int, high: int) -> str:
+    """Writes a range of numbers."""
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def time_span(low: float, high: float) -> str:
+    """Writes a range of durations, the shorter first."""
+    first, last = duration_words(min(low, high)), duration_words(max(low, high))
+    return first if first == last else f"{first} to {last}"
