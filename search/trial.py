@@ -50,7 +50,7 @@ Outcome = TypeVar("Outcome")
 
 # Dropout draws from a stream of its own, so that it does not depend on how many numbers the
 # initialisation of an architecture took.
-_DROPOUT_STREAM = 1 << 32
+DROPOUT_STREAM = 1 << 32
 
 
 def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) -> TrialResult:
@@ -185,7 +185,7 @@ class Trial:
 
     def train(self, report: Reporter, should_stop: StopAsked, *, recipe: Any = None) -> Training:
         """Trains the model; time spent on evaluations is a stage of its own."""
-        torch.manual_seed(self.config.seed + _DROPOUT_STREAM)
+        torch.manual_seed(self.config.seed + DROPOUT_STREAM)
         start = time.perf_counter()
         training = train(
             self.model,
