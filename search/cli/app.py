@@ -6,11 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from search.cli import mixers
+from search.cli.best import best
 from search.cli.doctor import doctor
 from search.cli.failures import EXIT_CODES
 from search.cli.group import SearchGroup
 from search.cli.init import init
+from search.cli.plot import plot
+from search.cli.probe import probe
 from search.cli.query import query
+from search.cli.report import report
 from search.cli.schema import schema
 from search.cli.studies import ls, show
 from search.cli.upgrade import upgrade
@@ -58,8 +62,12 @@ def build_app() -> typer.Typer:
     app.command("init", rich_help_panel=WORK)(init)
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
+    app.command("best", rich_help_panel=READ)(best)
+    app.command("report", rich_help_panel=READ)(report)
+    app.command("plot", rich_help_panel=READ)(plot)
     app.command("query", rich_help_panel=READ)(query)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
+    app.command("probe", rich_help_panel=MODELS)(probe)
     app.command("schema", rich_help_panel=MODELS)(schema)
     app.command("doctor", rich_help_panel=CARE)(doctor)
     app.command("upgrade", rich_help_panel=CARE)(upgrade)

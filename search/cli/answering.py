@@ -1,0 +1,51 @@
+"""The answer of a stored study, for every command that prints a part of it."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+    from search.rows import StudyRow, TrialRow
+    from search.store.repo import Store
+
+
+def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" = None) -> "Answer":
+    """Answer a study from its trials.
+
+    Args:
+        store: Where they are.
+        study: The study.
+        rows: Its trials with their curves, if they are at hand.
+
+    Raises:
+        InputError: The study's spec cannot be built here, as when a mixer is not installed.
+    """
+    from search.answers.answer import answer_study
+    from search.cli.opening import spec_of
+
+    rows = store.rows(study.name) if rows is None else rows
+    return answer_study(rows, spec_of(study), device=_device(store, rows))
+
+
+def _device(store: "Store", rows: "list[TrialRow]") -> str | None:
+    """Where the newest finished trial was measured."""
+    timed = [row.id for row in rows if row.state == "completed" and row.latency_s is not None]
+    if not timed:
+        return None
+    costs = store.trial(timed[-1])["costs"]
+    return str(costs["device"]) if costs and costs["device"] else None
+
+
+def require_finished(answer: "Answer", study: "StudyRow") -> None:
+    """Refuse to go on where nothing can be said yet.
+
+    Raises:
+        NothingThereError: No trial has ended with a result; names the first failure.
+    """
+    from search.errors import NothingThereError
+
+    if answer.leaders:
+        return
+    cause = answer.spent.first_failure
+    failed = answer.spent.by_state.get("failed", 0)
+    why = f": {failed} failed, first cause: {cause}" if cause else ""
+    raise NothingThereError(f"study {study.name!r} has no finished trial yet{why}")
