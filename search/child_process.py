@@ -90,7 +90,7 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGUSR1)
             time.sleep(STACKS_S)
-        return TrialFailure(cause="hung", message=f"hung: {why}", traceback=self._tail())
+        return TrialFailure(cause="hung", message=why, traceback=self._tail())
 
     def post_mortem(self) -> TrialFailure:
         """Why the process is gone without an answer.

@@ -62,7 +62,8 @@ def clean(text: str) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, SearchError | MixerError):
-        return str(error)
+        # The cause says it already.
+        return str(error).removeprefix("proof: ")
     if isinstance(error, ValidationError):
         return "; ".join(explain(error))
     name = type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import random
 import time
@@ -17,6 +16,7 @@ import torch
 from torch import nn
 
 from mixers import count_flops, count_parameters
+from mixers.config import canonical_json
 from search.devices import choose_precision, device_facts
 from search.environment import environment
 from search.failure import failure_of
@@ -35,7 +35,7 @@ from search.messages import (
 )
 from search.probe import BASES, probe
 from search.proof import mixer_proof
-from search.tasks.base import build_task
+from search.tasks.base import build_task, task_registry
 from search.tasks.evaluation import evaluate
 from search.training import Training, autocast, train
 
@@ -144,12 +144,24 @@ class Prepared:
     vocabulary: torch.Tensor
 
 
-@functools.lru_cache(maxsize=2)
+KEPT_TASKS = 2
+SHARED: dict[tuple[object, ...], Prepared] = {}
+
+
 def prepared_task(config: TaskConfig, seed: int, cache_dir: str) -> Prepared:
-    """The task of a study, read and tokenised, with its probe contexts; kept for later trials."""
-    task = build_task(config, seed=seed, cache_dir=Path(cache_dir))
-    task.prepare()
-    return Prepared(task, task.probe_contexts(BASES["small"]), task.probe_vocabulary())
+    """The task of a study, read and tokenised, with its probe contexts; kept for later trials.
+
+    The class belongs to the key: a notebook may define a task of the same name anew.
+    """
+    key = (task_registry().load(config.kind), canonical_json(config), seed, cache_dir)
+    if key not in SHARED:
+        task = build_task(config, seed=seed, cache_dir=Path(cache_dir))
+        task.prepare()
+        contexts = task.probe_contexts(BASES["small"])
+        if len(SHARED) >= KEPT_TASKS:
+            SHARED.pop(next(iter(SHARED)))
+        SHARED[key] = Prepared(task, contexts, task.probe_vocabulary())
+    return SHARED[key]
 
 
 class Trial:
