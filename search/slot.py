@@ -7,6 +7,7 @@ keeps the books stays small and cannot be taken down by a trial.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import select
@@ -128,6 +129,9 @@ class Slot:
             self._child.kill()
             self._child = None
             self._level_bytes = 0
+            with contextlib.suppress(OSError):
+                if self.log.stat().st_size == 0:
+                    self.log.unlink()
 
     def _placed(self, config: TrialConfig) -> TrialConfig:
         # The child sees one GPU, which is number 0 there.
