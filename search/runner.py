@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from search.own_objective import Objective
     from search.runners import InProcessRunner, SlotRunner, TrialRunner
     from search.store.repo import Store
+    from search.strategies.base import Strategy
     from search.study import StudySpec
 
 
@@ -72,6 +73,7 @@ def run_study(
     stop = stop or StopFlag()
     local = settings()
     check_runnable(study, budget, objective)
+    strategy = strategy_of(study)
     row = store.ensure_study(name or study.default_name, study, plugins_of(study))
     if used := used_up(store, row, budget):
         return report_end(store, row, Tally(ended=used), stop, observer, again)
@@ -85,7 +87,7 @@ def run_study(
         if objective is not None
         else make_training_runner(study, local, in_process=in_process)
     )
-    claims = make_claims(store, row, study, budget, worker_id, prepared)
+    claims = make_claims(store, row, study, strategy, budget, worker_id, prepared)
     worker = Worker(
         store, row.id, claims, runner, budget=budget, observer=observer, stop=stop, settings=local
     )
@@ -105,13 +107,12 @@ def make_claims(
     store: Store,
     row: StudyRow,
     study: StudySpec,
+    strategy: Strategy,
     budget: Budget,
     worker_id: int,
     prepared: Prepared,
 ) -> Claims:
     """Joins the study's strategy with the store."""
-    from search.strategies import make_strategy
-
     plugins = plugins_of(study)
 
     def key_of(spec: EncoderSpec) -> str:
@@ -121,13 +122,27 @@ def make_claims(
         store,
         row,
         study,
-        strategy=make_strategy(study.strategy.name, study.strategy.options, study.seed),
+        strategy=strategy,
         budget=budget,
         worker=worker_id,
         key_of=key_of,
         flops_of=lambda spec: flops_of(study, spec),
         fingerprint=prepared.fingerprint,
     )
+
+
+def strategy_of(study: StudySpec) -> Strategy:
+    """Builds the study's strategy.
+
+    Raises:
+        InputError: The sampler refuses the value of an option.
+    """
+    from search.strategies import make_strategy
+
+    try:
+        return make_strategy(study.strategy.name, study.strategy.options, study.seed)
+    except ValueError as error:
+        raise InputError(f"strategy.options: {error}") from None
 
 
 def check_runnable(study: StudySpec, budget: Budget, objective: Objective | None) -> None:
@@ -179,12 +194,18 @@ def prepare(study: StudySpec, cache_dir: Path) -> Prepared:
     """Reads and tokenises the data once, so that faults of the data show before any trial.
 
     Raises:
-        InputError: The data is missing, unreadable or too little.
+        InputError: The data is missing, unreadable or too little, or the cache cannot be made.
     """
     if isinstance(study.task, ObjectiveConfig):
         return Prepared(study.task.source_sha256, {"objective": study.task.name})
     from search.tasks.base import build_task
 
+    try:
+        cache_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cache folder {cache_dir}: {error.strerror}; set SEARCH_CACHE_DIR to another"
+        ) from None
     task = build_task(study.task, seed=study.seed, cache_dir=cache_dir)
     task.prepare()
     return Prepared(task.fingerprint, task.describe())
@@ -212,14 +233,15 @@ def make_training_runner(
     from search.runners import ConfigMaker, InProcessRunner, SlotRunner
 
     placement = place(visible_devices(), cores=usable_cores(), workers=1)[0]
-    configs = ConfigMaker(study, str(local.cache_dir), placement.threads, placement.device)
+    threads = local.threads or placement.threads
+    configs = ConfigMaker(study, str(local.cache_dir), threads, placement.device)
     if in_process or uses_local_classes(study):
         return InProcessRunner(configs)
     from search.slot import Slot
 
     slot = Slot(
         device=placement.device,
-        threads=placement.threads,
+        threads=threads,
         log_dir=local.logs,
         memory_limit_bytes=local.memory_limit_bytes,
     )

@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     """Seconds between a worker's signs of life; three missed ones must fit into the lease."""
     grace_s: Seconds = 10.0
     """How long a training may take to reach its next step boundary when it is to stop."""
+    threads: Annotated[int, Field(ge=1)] | None = None
+    """Threads of a training process; by default the machine's cores shared among the slots."""
     memory_limit_bytes: Annotated[int, Field(gt=0)] | None = None
     """Data memory a training process may use; unlimited by default."""
     max_attempts: Annotated[int, Field(ge=1)] = 3

@@ -18,7 +18,7 @@ from search.messages import Progress, Report, TrialFailure, TrialResult
 from search.observer import RunObserver, TrialStart
 from search.rows import Claim, StudyRow, TrialRow
 from search.runners import TrialRunner
-from search.stopping import INTERRUPTED, StopFlag
+from search.stopping import StopFlag
 
 if TYPE_CHECKING:
     from search.settings import Settings
@@ -131,17 +131,21 @@ class Worker:
         try:
             with self._lease(claim) as lost:
                 self.observer.trial_started(start_of(assignment))
-                outcome = self._train(assignment, lost)
+                outcome = self._attempt(assignment, lost)
+            self._settle(claim, outcome)
+        except BaseException:
+            # Nothing happens to a trial that has ended already.
+            self.store.release(claim, False, self.stop.reason or "the worker stopped")
+            raise
+        self._show(claim.trial_id)
+
+    def _attempt(self, assignment: Assignment, lost: threading.Event) -> TrialResult | TrialFailure:
+        try:
+            return self._train(assignment, lost)
         except SearchError:
-            self.store.release(claim, False, "the worker stopped")
             raise
         except Exception as error:
-            outcome = failure_of(error)
-        except BaseException:
-            self.store.release(claim, False, INTERRUPTED)
-            raise
-        self._settle(claim, outcome)
-        self._show(claim.trial_id)
+            return failure_of(error)
 
     def _train(self, assignment: Assignment, lost: threading.Event) -> TrialResult | TrialFailure:
         deadline = self._deadline()

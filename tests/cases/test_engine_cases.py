@@ -1,6 +1,7 @@
 """Budgets, resumption, small spaces, divergence and failure of whole runs."""
 
 import math
+import time
 
 import pytest
 from own_study import Recorder, loss, run_own, store_url, stored_rows
@@ -166,6 +167,31 @@ def test__C43__nine_architectures_and_budget_of_thirty__each_once_and_a_clean_en
     assert sum(row.phase == "confirm" for row in rows) == 10
     again = run_own(tmp_path, 30, n_layers=2, strategy=strategy)
     assert (again.started, again.exit_code, again.reason) == (0, 0, "space used up")
+
+
+def test__C45__time_budget__stops_the_trial_in_hand_and_a_larger_one_goes_on(tmp_path):
+    def slow(architecture, seed, report):
+        for step in range(1, 100_000):
+            report(step, 1.0 + 1.0 / step)
+            time.sleep(0.01)
+        return 1.0
+
+    began = time.monotonic()
+    outcome = run_own(tmp_path, "1s", slow)
+    assert time.monotonic() - began < 30
+    [row] = stored_rows(tmp_path, outcome)
+    assert (row.state, row.phase, outcome.started) == ("stopped", "baseline", 1)
+    assert row.reason == "time budget used up"
+    assert 0 < row.steps < 100_000
+    assert row.selection["loss"] == 1.0 + 1.0 / row.steps
+    assert "none of 1 trials came to an end within the budget" in outcome.message
+    assert outcome.exit_code == 1
+    assert run_own(tmp_path, "1s", slow).started == 0
+    with search.open(store_url(tmp_path)) as store:
+        study = store.study(outcome.study)
+        assert (study.n_running, study.state) == (0, "failed")
+    more = run_own(tmp_path, f"{study.busy_s + 0.5:.2f}s", slow)
+    assert (more.started, more.n_trials) == (1, 2)
 
 
 def test__C57__every_trial_fails__exit_code_one_with_number_and_first_cause(tmp_path):

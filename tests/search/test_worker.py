@@ -14,7 +14,7 @@ from search.assignments import Ended
 from search.budget import Budget
 from search.errors import StoreError
 from search.messages import Costs, Progress, Report, TrialFailure, TrialResult
-from search.runner import Prepared, make_claims
+from search.runner import Prepared, make_claims, strategy_of
 from search.settings import Settings
 from search.stopping import StopFlag
 from search.store.repo import Store
@@ -79,7 +79,9 @@ def make_worker(store, runner, budget="4", *, stop=None, clock=time.monotonic, *
     study = own_study()
     row = store.ensure_study("s", study, {})
     amount = Budget.parse(budget)
-    claims = make_claims(store, row, study, amount, store.register_worker(), Prepared("f"))
+    claims = make_claims(
+        store, row, study, strategy_of(study), amount, store.register_worker(), Prepared("f")
+    )
     return Worker(
         store,
         row.id,
@@ -170,6 +172,18 @@ def test__worker__second_interrupt__leaves_the_same_state(store):
         worker.work()
     assert states(store) == ["queued"]
     assert attempts(store, 0) == [("preempted", None)]
+
+
+def test__worker__interrupted_while_it_writes_the_result__queues_the_trial(store, monkeypatch):
+    worker = make_worker(store, Scripted())
+
+    def interrupted(claim, outcome):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "finish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        worker.work()
+    assert states(store) == ["queued"]
 
 
 def test__worker__time_is_up_in_mid_trial__keeps_its_partial_values_and_ends(store):
