@@ -2,6 +2,10 @@
 
 Baselines take at most a third, in the order of their list; the last third confirms finalists with
 fresh seeds on the test split; what lies between is search. Pure functions of counts and rows.
+
+A run that was stopped goes on exactly as it would have gone. A budget that is raised later is
+shared out anew as a whole: 6 trials and then 12 repeat nothing, but spend the first six on other
+phases than 12 at once do.
 """
 
 from __future__ import annotations
