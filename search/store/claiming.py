@@ -209,6 +209,7 @@ def commit(
         arch_id=arch_id,
         code=spec.code,
         notation=spec.notation,
+        mixers=layer_notations(spec),
         n_layers=spec.n_layers,
         spec=json.loads(canonical_json(spec)),
         seed=seed,
@@ -242,12 +243,18 @@ def commit(
     return "reused"
 
 
+def layer_notations(spec: EncoderSpec) -> list[str]:
+    """Return the notation of each layer; what the spec's sizes decide is left out."""
+    sizes = {"d_model": spec.d_model, "max_seq_len": spec.max_seq_len}
+    return [format_layer(block.mixer, **sizes) for block in spec.blocks]
+
+
 def write_blocks(connection: Connection, claim: Claim, spec: EncoderSpec) -> None:
     """Write one row per layer, with the package that its mixer comes from."""
     revision = newest_revision(connection, claim.study_id)
     plugins = revision.plugins if revision is not None else {}
     blocks = []
-    for layer, block in enumerate(spec.blocks):
+    for layer, (block, notation) in enumerate(zip(spec.blocks, layer_notations(spec), strict=True)):
         distribution, version = plugins.get(block.mixer.kind, (None, None))
         blocks.append(
             {
@@ -255,9 +262,7 @@ def write_blocks(connection: Connection, claim: Claim, spec: EncoderSpec) -> Non
                 "layer": layer,
                 "kind": block.mixer.kind,
                 "config": json.loads(canonical_json(block.mixer)),
-                "notation": format_layer(
-                    block.mixer, d_model=spec.d_model, max_seq_len=spec.max_seq_len
-                ),
+                "notation": notation,
                 "distribution": distribution,
                 "version": version,
             }

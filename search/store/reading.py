@@ -29,7 +29,7 @@ FLAGS = ("is_baseline", "is_pareto")
 
 
 def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) -> list[TrialRow]:
-    """Return every trial of a study by number, in five queries however many there are."""
+    """Return every trial of a study by number, in a few queries however many there are."""
     study = connection.execute(
         select(Study.name, Study.objective).where(Study.id == study_id)
     ).one()
@@ -45,6 +45,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             Trial.arch_id,
             Trial.code,
             Trial.notation,
+            Trial.mixers,
             Trial.n_layers,
             Trial.seed,
             Trial.seed_index,
@@ -70,7 +71,6 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
         .where(Trial.study_id == study_id)
         .order_by(Trial.number)
     ).all()
-    mixers = layer_notations(connection, study_id)
     metrics = split_metrics(connection, study_id)
     points = curve_points(connection, study_id, study.objective) if curves else {}
     return [
@@ -85,7 +85,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             arch_id=row.arch_id,
             code=row.code or "",
             notation=row.notation or "",
-            mixers=tuple(mixers.get(row.id, ())),
+            mixers=tuple(row.mixers or ()),
             n_layers=row.n_layers or 0,
             seed=row.seed or 0,
             seed_index=row.seed_index or 0,
@@ -107,19 +107,6 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
         )
         for row in found
     ]
-
-
-def layer_notations(connection: Connection, study_id: int) -> Mapping[int, list[str]]:
-    """Return the notation of each layer, by trial."""
-    result: dict[int, list[str]] = defaultdict(list)
-    for trial_id, notation in connection.execute(
-        select(TrialBlock.trial_id, TrialBlock.notation)
-        .join(Trial, Trial.id == TrialBlock.trial_id)
-        .where(Trial.study_id == study_id)
-        .order_by(TrialBlock.trial_id, TrialBlock.layer)
-    ):
-        result[trial_id].append(notation)
-    return result
 
 
 def split_metrics(

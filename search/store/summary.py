@@ -19,10 +19,11 @@ Point = tuple[float, int, int]
 SELECTION, TEST = aliased(Evaluation), aliased(Evaluation)
 
 # Made once: building a statement costs more than SQLite needs to run it.
-COMPLETED = (
+RESULTS = (
     select(
         Trial.id,
         Trial.phase,
+        Trial.state,
         Trial.code,
         Trial.notation,
         Trial.n_layers,
@@ -55,8 +56,6 @@ COMPLETED = (
     .where(
         Trial.study_id == bindparam("study"),
         Trial.arch_id == bindparam("arch"),
-        Trial.state == "completed",
-        Trial.phase != "recipe",
     )
     .order_by(Trial.id)
 )
@@ -135,9 +134,11 @@ def completed_trials(
     connection: Connection, study_id: int, arch_id: str, objective: str
 ) -> Sequence[AnyRow]:
     """Return the completed trials of an architecture that count, with what is summarised."""
-    return connection.execute(
-        COMPLETED, {"study": study_id, "arch": arch_id, "objective": objective}
+    found = connection.execute(
+        RESULTS, {"study": study_id, "arch": arch_id, "objective": objective}
     ).all()
+    # Were these conditions in the query, SQLite would walk all completed trials of the study.
+    return [row for row in found if row.state == "completed" and row.phase != "recipe"]
 
 
 def uniform_kind(connection: Connection, trial_id: int) -> str | None:
@@ -175,7 +176,7 @@ def update_front(
     front = connection.execute(
         select(Architecture).where(
             Architecture.study_id == study_id,
-            Architecture.is_pareto.is_(True),
+            Architecture.is_pareto,
             Architecture.arch_id != arch_id,
         )
     ).all()

@@ -152,6 +152,9 @@ class Trial(Base):
     arch_id: Mapped[str | None] = mapped_column(doc="Id of the architecture.")
     code: Mapped[str | None] = mapped_column(doc="One character a layer, for reading.")
     notation: Mapped[str | None] = mapped_column(doc="The mixers in compact notation.")
+    mixers: Mapped[list[Any] | None] = mapped_column(
+        Document, doc="Notation of each layer, first layer first."
+    )
     n_layers: Mapped[int | None] = mapped_column(doc="Number of blocks.")
     spec: Mapped[dict[str, Any] | None] = mapped_column(
         Document, doc="The encoder spec, canonical JSON."
@@ -262,7 +265,15 @@ class Architecture(Base):
     """An architecture's results over its seeds; the finishing transaction keeps it up to date."""
 
     __tablename__ = "architectures"
-    __table_args__ = (Index(None, "study_id", "score", "arch_id"),)
+    __table_args__ = (
+        Index(None, "study_id", "score", "arch_id"),
+        Index(
+            "ix_architectures_front",
+            "study_id",
+            sqlite_where=text("is_pareto = 1"),
+            postgresql_where=text("is_pareto"),
+        ),
+    )
 
     study_id: Mapped[int] = mapped_column(
         ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True, doc="The study."

@@ -14,9 +14,10 @@ VIEWS_VERSION = 1
 
 SIGN = "CASE s.direction WHEN 'minimize' THEN 1 ELSE -1 END"
 
+# Parted by name, so that a condition on the study reaches the rows below the window.
 LEADERBOARD_COLUMNS = """
     s.name AS study,
-    ROW_NUMBER() OVER (PARTITION BY a.study_id ORDER BY a.score, a.arch_id) AS place,
+    ROW_NUMBER() OVER (PARTITION BY s.name ORDER BY a.score, a.arch_id) AS place,
     a.arch_id, a.code, a.notation, a.n_layers, s.objective, s.direction,
     a.mean, a.sd, a.n, a.test_mean, a.test_sd, a.test_n,
     a.best_trial_id AS best_trial, a.best, a.params, a.flops, a.latency_s, a.probe, a.is_baseline

@@ -135,6 +135,7 @@ def upgrade() -> None:
         sa.Column("arch_id", sa.Text(), nullable=True),
         sa.Column("code", sa.Text(), nullable=True),
         sa.Column("notation", sa.Text(), nullable=True),
+        sa.Column("mixers", DOCUMENT, nullable=True),
         sa.Column("n_layers", KEY, nullable=True),
         sa.Column("spec", DOCUMENT, nullable=True),
         sa.Column("seed", KEY, nullable=True),
@@ -230,6 +231,13 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_architectures_study_id_score_arch_id", "architectures", ["study_id", "score", "arch_id"]
+    )
+    op.create_index(
+        "ix_architectures_front",
+        "architectures",
+        ["study_id"],
+        sqlite_where=sa.text("is_pareto = 1"),
+        postgresql_where=sa.text("is_pareto"),
     )
 
     op.create_table(
