@@ -17,6 +17,7 @@ from search.store.types import UtcDateTime
 
 BUSY_TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 10
+NO_RIGHTS = "42501"  # PostgreSQL's code of a missing permission
 WRITE = "search_write"
 
 # Advisory locks of PostgreSQL are numbers: a first one of ours, a second one for the purpose.
@@ -119,21 +120,23 @@ def translated(address: Address) -> Iterator[None]:
     """Turn a database's errors into one line: which store, what is wrong, what to do."""
     try:
         yield
-    except (IntegrityError, ProgrammingError):
-        raise  # ours, not the user's
+    except (IntegrityError, ProgrammingError) as error:
+        if getattr(error.orig, "sqlstate", None) != NO_RIGHTS:
+            raise  # ours, not the user's
+        raise store_error(address, error.orig) from error
     except DBAPIError as error:
-        raise StoreError(f"{address.label}: {explain_failure(error, address)}") from error
+        raise store_error(address, error.orig) from error
 
 
-def explain_failure(error: DBAPIError, address: Address) -> str:
+def store_error(address: Address, error: BaseException | None) -> StoreError:
     """Say what a driver's error means for the user."""
-    message = address.scrub(str(error.orig))
+    message = address.scrub(str(error))
     if not address.is_sqlite:
-        return f"PostgreSQL cannot be used: {message}"
+        return StoreError(f"{address.label}: PostgreSQL cannot be used: {message}")
     for sign, meaning in SQLITE_FAILURES.items():
         if sign in message:
-            return meaning
-    return f"SQLite cannot use it: {message}"
+            return StoreError(f"{address.label}: {meaning}")
+    return StoreError(f"{address.label}: SQLite cannot use it: {message}")
 
 
 SQLITE_FAILURES = {

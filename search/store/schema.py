@@ -1,16 +1,23 @@
 """The version of a store's schema: what is there, whether it may be opened, how it is upgraded."""
 
+import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import OperationalError
 
 from search.errors import NothingThereError, StoreError
 from search.store.address import Address, parse_address
-from search.store.engine import BUSY_TIMEOUT_S, SCHEMA_LOCK, make_engine, reading, writing
+from search.store.engine import (
+    BUSY_TIMEOUT_S,
+    SCHEMA_LOCK,
+    make_engine,
+    reading,
+    store_error,
+    writing,
+)
 from search.store.opening import check_file
 
 HEAD = "0001"
@@ -20,8 +27,8 @@ VERSION_TABLE = "mixsearch_schema"
 TABLES_SQL = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
     "ESCAPE '\\'",
-    "postgresql": "SELECT table_name FROM information_schema.tables "
-    "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
+    # Unlike information_schema it also lists what the user has no right to.
+    "postgresql": "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()",
 }
 
 
@@ -127,7 +134,7 @@ def migrate(engine: Engine, address: Address) -> Upgrade:
     if schema.kind == "current":
         return Upgrade(schema.version, HEAD)
     if address.is_sqlite:
-        use_wal(engine)
+        use_wal(engine, address)
     with writing(engine, address, lock=SCHEMA_LOCK) as connection:
         schema = inspect_schema(connection)  # another process may have been faster
         refuse_foreign(schema, address)
@@ -147,10 +154,13 @@ def run_migrations(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def use_wal(engine: Engine) -> None:
+def use_wal(engine: Engine, address: Address) -> None:
     """Switch an SQLite file to write-ahead logging, which it remembers.
 
     SQLite does not wait for other processes here, so we do.
+
+    Raises:
+        StoreError: The file cannot be written, or stays locked.
     """
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
@@ -158,11 +168,9 @@ def use_wal(engine: Engine) -> None:
         try:
             raw.cursor().execute("PRAGMA journal_mode = WAL")
             return
-        except OperationalError:
-            raise
-        except Exception as error:
+        except sqlite3.Error as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
-                raise StoreError(str(error)) from error
+                raise store_error(address, error) from error
             time.sleep(0.02)
         finally:
             raw.close()

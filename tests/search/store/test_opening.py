@@ -6,6 +6,8 @@ import sys
 
 import pytest
 import store_factory
+from sqlalchemy import make_url
+from store_fixtures import copied_store
 
 from search.errors import NothingThereError, StoreError
 from search.store.address import parse_address
@@ -170,6 +172,19 @@ def test__open__permissions__one_line(tmp_path, case):
     assert done.stdout.count("\n") == 1
     assert "permissions" in done.stdout or "Permission denied" in done.stdout
     assert target.exists() == (case != "folder")
+
+
+@pytest.mark.postgres
+def test__open__postgresql_user_without_rights__one_line(tmp_path):
+    ready_url = copied_store("postgresql", tmp_path)
+    with Store.open(ready_url) as store, store.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "DO $$ BEGIN CREATE ROLE guest LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+        )
+    guest = make_url(ready_url).set(username="guest").render_as_string()
+    with pytest.raises(StoreError, match="permission denied") as caught:
+        Store.open(guest)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
