@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import store_factory as factory
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from search.store.measurements import Cost, Evaluation, MetricPoint, Probe
 from search.store.repo import Store
@@ -118,6 +118,8 @@ def fill(store: Store, study_id: int, n: int) -> None:
         for model, lines in (*rows.items(), (Architecture, board)):
             for start in range(0, len(lines), BATCH):
                 connection.execute(insert(model), lines[start : start + BATCH])
+        if not store.address.is_sqlite:
+            connection.execute(text("SELECT setval('trials_id_seq', (SELECT MAX(id) FROM trials))"))
         rebuild_front(connection, study_id)
 
 
