@@ -4,6 +4,7 @@
 marker `postgres` and skip with the reason where no server can be started.
 """
 
+import atexit
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -36,7 +37,9 @@ def cluster_or_skip() -> "Cluster":
 def sqlite_template() -> Path:
     from search.store.schema import upgrade
 
-    path = Path(tempfile.mkdtemp(prefix="store")) / "template.db"
+    folder = tempfile.mkdtemp(prefix="store")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "template.db"
     upgrade(str(path))
     return path
 
