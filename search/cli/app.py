@@ -8,6 +8,7 @@ import typer
 from search.cli import mixers
 from search.cli.best import best
 from search.cli.doctor import doctor
+from search.cli.export import export
 from search.cli.failures import EXIT_CODES
 from search.cli.group import SearchGroup
 from search.cli.init import init
@@ -15,6 +16,7 @@ from search.cli.plot import plot
 from search.cli.probe import probe
 from search.cli.query import query
 from search.cli.report import report
+from search.cli.run import run
 from search.cli.schema import schema
 from search.cli.studies import ls, show
 from search.cli.upgrade import upgrade
@@ -60,12 +62,14 @@ def build_app() -> typer.Typer:
     )
     app.callback()(start)
     app.command("init", rich_help_panel=WORK)(init)
+    app.command("run", rich_help_panel=WORK)(run)
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
     app.command("best", rich_help_panel=READ)(best)
     app.command("report", rich_help_panel=READ)(report)
     app.command("plot", rich_help_panel=READ)(plot)
     app.command("query", rich_help_panel=READ)(query)
+    app.command("export", rich_help_panel=READ)(export)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
     app.command("probe", rich_help_panel=MODELS)(probe)
     app.command("schema", rich_help_panel=MODELS)(schema)

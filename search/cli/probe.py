@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from search.cli.options import JsonOption
-from search.cli.output import print_json, write
+from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec
@@ -51,6 +51,8 @@ def probe(
     from search.probe import ProbeError, probe_spec
 
     encoder = read_spec(spec, d_model=d_model, d_ff=d_ff, seq_len=seq_len, vocab_size=vocab_size)
+    if size == "full":
+        note("probing in full, which takes minutes; --size small takes seconds")
     try:
         reading = probe_spec(encoder, seed=seed, size=size)
     except ProbeError as error:
@@ -94,7 +96,10 @@ def read_spec(
             content = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise InputError(f"{path}: not a text file in UTF-8") from None
-        return load(EncoderSpec, plain(parse_yaml(content, source=str(path))))
+        try:
+            return load(EncoderSpec, plain(parse_yaml(content, source=str(path))))
+        except SpecError as error:
+            raise InputError(f"{path}: {'; '.join(str(error).splitlines())}") from None
     try:
         return EncoderSpec.of(
             text, d_ff=d_ff, d_model=d_model, max_seq_len=seq_len, vocab_size=vocab_size

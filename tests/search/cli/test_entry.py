@@ -10,7 +10,7 @@ from command import PROGRAM, call, environment, spawn
 HEAVY = ("torch", "pytorch_lightning", "optuna", "sqlalchemy", "plotly", "transformers", "pandas")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["schema", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
 def test__help__in_a_fresh_process__imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import atexit, json, sys, time; start = time.perf_counter();"

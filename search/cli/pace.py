@@ -1,0 +1,99 @@
+"""How fast a run goes and how long it will still take."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from search.budget import Budget
+
+
+class Pace:
+    """Rates and time left of a run, from what its observer is told.
+
+    Args:
+        budget: What the study may spend.
+        spent: What it has spent before this run, in the budget's unit.
+        n_before: Trials that had ended before.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        budget: "Budget",
+        spent: float,
+        n_before: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget
+        self.spent = spent
+        self.n_before = n_before
+        self.clock = clock
+        self.began = clock()
+        self.n_ended = 0
+        self.step = 0
+        self.steps = 0
+        self._first: tuple[float, int] | None = None
+
+    def trial_started(self) -> None:
+        """A trial begins."""
+        self.step, self.steps, self._first = 0, 0, None
+
+    def progress(self, step: int, steps: int) -> None:
+        """The trial in hand stands after so many of its steps."""
+        self.step, self.steps = step, steps
+        if self._first is None:
+            self._first = (self.clock(), step)
+
+    def trial_ended(self) -> None:
+        """A trial came to its end."""
+        self.n_ended += 1
+        self.trial_started()
+
+    @property
+    def in_hand(self) -> float:
+        """Share of the trial in hand that is done."""
+        return self.step / self.steps if self.steps else 0.0
+
+    @property
+    def n_done(self) -> int:
+        """Trials of the study that have ended."""
+        return self.n_before + self.n_ended
+
+    @property
+    def share(self) -> float | None:
+        """Share of the budget that is used; None where it cannot be told (FLOPs)."""
+        if self.budget.unit == "trials":
+            return min(1.0, (self.n_done + self.in_hand) / self.budget.amount)
+        if self.budget.unit == "seconds":
+            return min(1.0, (self.spent + self.clock() - self.began) / self.budget.amount)
+        return None
+
+    @property
+    def trial_s(self) -> float | None:
+        """Seconds that a trial takes, all included; None before anything was done."""
+        done = self.n_ended + self.in_hand
+        return (self.clock() - self.began) / done if done else None
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the budget is used up; None where it cannot be told."""
+        if self.budget.unit == "seconds":
+            return max(0.0, self.budget.amount - self.spent - (self.clock() - self.began))
+        if self.budget.unit != "trials" or self.trial_s is None:
+            return None
+        return max(0.0, self.budget.amount - self.n_done - self.in_hand) * self.trial_s
+
+    @property
+    def steps_per_s(self) -> float | None:
+        """Training steps a second of the trial in hand; None before two readings."""
+        if self._first is None:
+            return None
+        seconds, steps = self.clock() - self._first[0], self.step - self._first[1]
+        return steps / seconds if seconds > 0 and steps > 0 else None
+
+    @property
+    def steps_left_s(self) -> float | None:
+        """Seconds until the trial in hand is trained."""
+        rate = self.steps_per_s
+        return (self.steps - self.step) / rate if rate else None
