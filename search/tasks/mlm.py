@@ -45,7 +45,7 @@ class MlmConfig(TaskConfig):
     """Tokens in a window."""
     mask_probability: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.15
     """Share of a window's tokens to predict; at least one token is."""
-    head: Literal["bert", "tied"] = "bert"
+    head: Literal["tied", "bert"] = "tied"
     """What scores the tokens from a hidden vector: "tied" multiplies it by the token embeddings,
     "bert" puts a dense layer, gelu and LayerNorm before that."""
     evaluation_windows: Annotated[int, Field(ge=1)] = 512
