@@ -88,9 +88,11 @@ class Block(nn.Module):
 class Encoder(nn.Module):
     """Embeddings, blocks and, for `norm="pre"`, a last LayerNorm.
 
-    Weights start normal with mean 0: projections with variance 0.25 / fan-in, embeddings with
-    0.25 / d_model (BERT's 0.02 at width 768, in proportion elsewhere); biases 0, norms 1. They
-    depend on torch's seed alone.
+    Weights start normal with mean 0: projections with variance 0.25 / fan-in, token embeddings with
+    0.25 / d_model (BERT's 0.02 at width 768, in proportion elsewhere); biases 0, norms 1. Positions
+    and segments start ten times smaller than tokens: as large as these they are noise on every
+    token at first, and short runs spend their steps on a plateau. The weights depend on torch's
+    seed alone.
 
     Args:
         spec: The validated description.
@@ -107,10 +109,12 @@ class Encoder(nn.Module):
         self.spec = spec
         self.token_embedding = embedding(spec.vocab_size, spec.d_model)
         self.position_embedding = (
-            embedding(spec.max_seq_len, spec.d_model) if spec.positions == "learned" else None
+            embedding(spec.max_seq_len, spec.d_model, scale=0.1)
+            if spec.positions == "learned"
+            else None
         )
         self.segment_embedding = (
-            embedding(spec.n_segments, spec.d_model) if spec.n_segments else None
+            embedding(spec.n_segments, spec.d_model, scale=0.1) if spec.n_segments else None
         )
         self.embedding_norm = (
             nn.LayerNorm(spec.d_model, eps=spec.norm_eps) if spec.embedding_norm else nn.Identity()
@@ -188,10 +192,10 @@ def norm_of(spec: EncoderSpec) -> nn.Module:
     return nn.LayerNorm(spec.d_model, eps=spec.norm_eps)
 
 
-def embedding(rows: int, d_model: int) -> nn.Embedding:
-    """Return an initialised embedding table."""
+def embedding(rows: int, d_model: int, *, scale: float = 1.0) -> nn.Embedding:
+    """Return an initialised embedding table, `scale` times as large as that of the tokens."""
     table = nn.Embedding(rows, d_model)
-    nn.init.normal_(table.weight, std=0.5 * d_model**-0.5)
+    nn.init.normal_(table.weight, std=0.5 * scale * d_model**-0.5)
     return table
 
 

@@ -93,6 +93,7 @@ def test__same_seed__same_weights_and_start_as_documented():
             assert module.weight.std().item() == pytest.approx(wanted, rel=0.06)
             assert not module.bias.any()
     assert first.token_embedding.weight.std().item() == pytest.approx(0.5 / 8, rel=0.06)
+    assert first.position_embedding.weight.std().item() == pytest.approx(0.05 / 8, rel=0.1)
 
 
 @pytest.mark.parametrize("architecture", ["sepconv, attention(rotary=true), hardmax_shift, average",
