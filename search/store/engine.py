@@ -1,6 +1,7 @@
 """Engines for both databases, their clock and their locks, and errors in one line."""
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from search.store.address import Address
 from search.store.types import UtcDateTime
 
 BUSY_TIMEOUT_S = 60.0
+LEAST_ROOM_BYTES = 64 * 1024
 CONNECT_TIMEOUT_S = 10
 NO_RIGHTS = "42501"  # PostgreSQL's code of a missing permission
 WRITE = "search_write"
@@ -133,10 +135,21 @@ def store_error(address: Address, error: BaseException | None) -> StoreError:
     message = address.scrub(str(error))
     if not address.is_sqlite:
         return StoreError(f"{address.label}: PostgreSQL cannot be used: {message}")
+    if "disk I/O error" in message and not has_room(address):
+        message = "database or disk is full"  # its shared memory could not grow
     for sign, meaning in SQLITE_FAILURES.items():
         if sign in message:
             return StoreError(f"{address.label}: {meaning}")
     return StoreError(f"{address.label}: SQLite cannot use it: {message}")
+
+
+def has_room(address: Address) -> bool:
+    """Whether the file system of an SQLite file has room for what it writes first."""
+    assert address.path is not None
+    try:
+        return shutil.disk_usage(address.path.absolute().parent).free >= LEAST_ROOM_BYTES
+    except OSError:
+        return True
 
 
 SQLITE_FAILURES = {

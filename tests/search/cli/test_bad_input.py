@@ -1,10 +1,11 @@
 """What a user can get wrong: one clear line, the documented code, nothing stored is lost."""
 
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
-from command import Outcome, call, spawn
+from command import PROGRAM, Outcome, call, environment, spawn
 from plugin_packages import lay_out
 from tiny_run import own_folders, tiny
 
@@ -149,3 +150,39 @@ def test__run__plugin_that_raises_at_import__refused_with_the_reason(tmp_path: P
     assert "no licence for this machine" in done.error_line
     assert "broken-mixers 1.2.3" in done.error_line
     assert not (tmp_path / "search.db").exists()
+
+
+def test__run__disk_full__code_3_and_nothing_stored_is_lost(
+    tmp_path: Path, filled_store: str
+) -> None:
+    """A file system of its own, filled to the last block beside a store with trials."""
+    text = tiny(tmp_path)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    program = " ".join(f"'{word}'" for word in PROGRAM)
+    options = " ".join(f"'{word}'" for word in text)
+    script = f"""
+        mount -t tmpfs -o size=1m tmpfs '{disk}' || exit 99
+        cd '{disk}'
+        cp '{filled_store.removeprefix("sqlite:///")}' search.db
+        dd if=/dev/zero of=ballast bs=4k 2>/dev/null
+        {program} run --name later --budget 1 {options}
+        echo "code $?"
+        rm ballast
+        {program} ls --json
+        {program} doctor | grep store
+    """
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "bash", "-c", script],
+        env=environment(**own_folders(tmp_path)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if done.returncode == 99 or "unshare:" in done.stderr:
+        pytest.skip("no file system can be mounted here")
+    assert "code 3" in done.stdout
+    line = next(line for line in done.stderr.splitlines() if line.startswith("search: "))
+    assert "full" in line
+    assert '"n_completed": 12' in done.stdout
+    assert "ok       store" in done.stdout
