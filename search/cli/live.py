@@ -14,6 +14,7 @@ from search.cli.output import notes_console
 from search.cli.pace import Pace
 from search.cli.standings import standings
 from search.cli.watching import Watcher, ending, heading
+from search.rows import FINAL_STATES
 
 if TYPE_CHECKING:
     from search.observer import StudyStart, TrialStart
@@ -64,7 +65,7 @@ class LiveWatcher(Watcher):
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Put the trial into the leaderboard; one that went wrong also gets a line that stays."""
-        self.pace.trial_ended()
+        self.pace.trial_ended(final=row.state in FINAL_STATES)
         self.trial = None
         self.rows = [other for other in self.rows if other.id != row.id] + [row]
         if row.state != "completed":

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from search.budget import Budget
 
+LEAST_SHARE = 0.3
+"""Of a first trial, before its pace is shown: the training process starts within it."""
+
 
 class Pace:
     """Rates and time left of a run, from what its observer is told.
@@ -45,9 +48,9 @@ class Pace:
         if self._first is None:
             self._first = (self.clock(), step)
 
-    def trial_ended(self) -> None:
-        """A trial came to its end."""
-        self.n_ended += 1
+    def trial_ended(self, *, final: bool = True) -> None:
+        """A trial came to its end, or (not `final`) went back to the queue."""
+        self.n_ended += final
         self.trial_started()
 
     @property
@@ -71,9 +74,9 @@ class Pace:
 
     @property
     def trial_s(self) -> float | None:
-        """Seconds that a trial takes, all included; None before anything was done."""
+        """Seconds that a trial takes, all included; None while too little was done to tell."""
         done = self.n_ended + self.in_hand
-        return (self.clock() - self.began) / done if done else None
+        return (self.clock() - self.began) / done if done >= LEAST_SHARE else None
 
     @property
     def left_s(self) -> float | None:

@@ -97,10 +97,9 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
 
     states = Counter(row.state for row in rows)
     phases = Counter(row.phase for row in rows)
-    reason = f" ({study.reason})" if study.reason else ""
     lines = [
         ("study", study.name),
-        ("state", f"{study.state}{reason}"),
+        ("state", _state(study)),
         ("objective", f"{study.direction} {study.objective} on the selection split"),
         ("trials", _counted(states) or "none yet"),
         ("phases", _counted(phases)),
@@ -158,10 +157,9 @@ def trials_table(rows: "Sequence[TrialRow]", study: "StudyRow") -> str:
 def _study_cells(study: "StudyRow") -> tuple[str, ...]:
     from search.budget import duration_words
 
-    reason = f" ({study.reason})" if study.reason and study.state != "running" else ""
     return (
         study.name,
-        f"{study.state}{reason}",
+        _state(study),
         str(study.n_trials),
         str(study.n_completed),
         str(study.n_running),
@@ -169,6 +167,13 @@ def _study_cells(study: "StudyRow") -> tuple[str, ...]:
         f"{study.direction} {study.objective}",
         study.created_at.strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _state(study: "StudyRow") -> str:
+    """A study's state and why; one that nobody works on now is idle."""
+    if study.state == "running":
+        return "running" if study.n_running else "idle"
+    return f"{study.state} ({study.reason})" if study.reason else study.state
 
 
 def _remark(row: "TrialRow") -> str:

@@ -9,6 +9,7 @@ from search.cli.numbers import decimals
 from search.cli.output import json_text, note, write
 from search.cli.pace import Pace
 from search.observer import RunObserver
+from search.rows import FINAL_STATES
 
 if TYPE_CHECKING:
     from search.observer import RunOutcome, StudyStart, TrialStart
@@ -47,8 +48,6 @@ class Watcher(RunObserver):
 
     def pace_of(self, start: "StudyStart", rows: "list[TrialRow]") -> Pace:
         """Start to measure the run's pace."""
-        from search.rows import FINAL_STATES
-
         ended = sum(row.state in FINAL_STATES for row in rows)
         return Pace(start.budget, start.spent, ended, self.clock)
 
@@ -82,7 +81,7 @@ class PlainWatcher(Watcher):
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Say how the trial ended."""
-        self.pace.trial_ended()
+        self.pace.trial_ended(final=row.state in FINAL_STATES)
         self.said_at = self.clock()
         note(ending(row, self.start, self.pace))
 
@@ -161,6 +160,6 @@ def ending(row: "TrialRow", start: "StudyStart", pace: Pace) -> str:
     else:
         words.append(f"{row.state}: {row.error or row.reason or 'no reason given'}")
     left = pace.left_s
-    if left:
+    if left and row.state in FINAL_STATES:
         words.append(f"{duration_words(left)} left")
     return "  ".join(words)

@@ -25,6 +25,11 @@ def test__ls__text__one_row_each(capsys: Capture, two_studies: str) -> None:
     assert [line.split()[0] for line in lines] == ["study", "empty", "hopeless"]
 
 
+def test__ls__nobody_works_on_it__idle(capsys: Capture, two_studies: str) -> None:
+    lines = read(capsys, "ls", "--store", two_studies).out.splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["idle", "idle"]
+
+
 def test__show__study__its_trials_with_metrics_and_failures(
     capsys: Capture, filled_store: str
 ) -> None:

@@ -219,6 +219,23 @@ def test__pace__one_and_a_half_trials_in_a_minute__share_and_time_left(
     assert pace.steps_left_s == pytest.approx(50 * 20 / 49)
 
 
+def test__plain__trial_back_in_the_queue__not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    watcher = PlainWatcher(NoRows(), Clock())
+    watcher.study_started(start())
+    watcher.trial_started(trial(0, "attention*2"))
+    watcher.trial_finished(row(0, "AA", None, state="queued", error=None, reason="interrupted"))
+    assert capsys.readouterr().err.splitlines()[-1] == "0/4  search    AA  queued: interrupted"
+
+
+def test__pace__beginning_of_a_first_trial__says_nothing_yet() -> None:
+    clock = Clock()
+    pace = Pace(Budget.parse("4"), 0.0, 0, clock)
+    pace.trial_started()
+    clock.now += 10
+    pace.progress(1, 100)
+    assert (pace.trial_s, pace.left_s) == (None, None)
+
+
 def test__pace__continued_study__counts_what_was_there() -> None:
     clock = Clock()
     by_trials = Pace(Budget.parse("10"), 6.0, 6, clock)
