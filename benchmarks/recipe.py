@@ -34,7 +34,7 @@ STACKS = (
     "hardmax_shift*4",
     "sepconv*2, attention(rotary=true)*2",
 )
-RATES = (1.5e-3, 3e-3, 6e-3, 1.2e-2, 2.4e-2)
+RATES = (3e-3, 6e-3, 1.2e-2, 2.4e-2)
 
 
 def main() -> None:
