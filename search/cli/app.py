@@ -55,7 +55,7 @@ def build_app() -> typer.Typer:
         cls=SearchGroup,
         name="search",
         no_args_is_help=True,
-        rich_markup_mode="rich",
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
         epilog=EPILOG,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -63,6 +63,7 @@ def document(
 
 def text(answer: "Answer", leader: "Leader", trials: "list[TrialRow]") -> str:
     """The pick for people."""
+    from search.report import OTHERS
     from search.wording import difference_text, scaled, time_text
 
     question = answer.question
@@ -87,8 +88,9 @@ def text(answer: "Answer", leader: "Leader", trials: "list[TrialRow]") -> str:
     for contrast in answer.contrasts:
         if contrast.candidate_id == leader.arch_id:
             difference = difference_text(contrast.interval, question)
-            lines.append((f"- {contrast.against}", f"{difference}  {contrast.verdict.text}"))
-    return "\n".join(f"{label:<14}{value}" for label, value in lines)
+            rival = OTHERS[contrast.against]
+            lines.append((f"- {rival}", f"{difference}  {contrast.verdict.text}"))
+    return "\n".join(f"{label:<16}{value}" for label, value in lines)
 
 
 def _runs(n: int) -> str:

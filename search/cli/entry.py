@@ -51,6 +51,8 @@ def _run(arguments: list[str], debug: bool) -> int:
         with contextlib.suppress(BrokenPipeError):
             sys.stdout.flush()
         return _fail(*describe(error))
+    if result == INTERRUPTED:  # how Typer ends a command on Ctrl-C
+        return _fail(*describe(KeyboardInterrupt()))
     return result if isinstance(result, int) else 0
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List, describe and check the token mixers.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
 )
 
 KindArgument = Annotated[str, typer.Argument(metavar="KIND", help="Name of a mixer.")]

@@ -218,10 +218,11 @@ def _attempts(trial: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _environment(trial: Mapping[str, Any]) -> Iterator[str]:
-    facts = dict(trial["environment"])
+    facts = sorted(trial["environment"].items())
     if facts:
         yield "Environment"
-        yield "  " + ", ".join(f"{name} {value}" for name, value in sorted(facts.items()))
+        width = max(len(name) for name, _ in facts)
+        yield from (f"  {name:<{width}}  {value}" for name, value in facts)
 
 
 def _indented(text: str) -> list[str]:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import store_factory
 from command import call, spawn
+from plugin_packages import lay_out
 
+from mixers.registry import mixer_registry
 from search import doctor
 from search.store.repo import Store
 
@@ -140,6 +142,21 @@ def test__plugins__one_that_raises__named_and_the_others_examined(
     (wrong,) = [finding for finding in findings if finding.status == "wrong"]
     assert "RuntimeError: not today" in wrong.detail
     assert len(findings) == 1 + len(doctor.PLUGIN_GROUPS)
+
+
+def test__mixers_found__broken_plugin__named_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(lay_out("broken", tmp_path / "site"))
+        mixer_registry.reset()
+        findings = list(doctor.mixers_found())
+    mixer_registry.reset()
+    assert (findings[0].status, "attention" in findings[0].detail) == ("ok", True)
+    wrong = [finding for finding in findings if finding.status == "wrong"]
+    assert len(wrong) == 6
+    assert any("no licence for this machine" in finding.detail for finding in wrong)
+    assert {finding.advice for finding in wrong} == {"repair or uninstall broken-mixers"}
 
 
 def test__examine__a_check_that_breaks__reported_and_the_rest_done(

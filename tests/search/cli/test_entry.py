@@ -54,6 +54,20 @@ def test__debug__from_the_environment__shows_the_traceback(tmp_path: Path) -> No
     assert "Traceback" in done.err
 
 
+def test__ctrl_c__in_any_command__one_line_and_code_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search.store.repo import Store
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "open", interrupted)
+    done = call(capsys, "ls")
+    assert done.code == 130
+    assert done.error_line.startswith("search: interrupted")
+
+
 def test__reader_of_the_pipe_goes_away__quiet(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)

@@ -73,7 +73,7 @@ def test__show__trial__everything_that_is_known(
         "Probe",
         "sha256 " + "0" * 64,
         "Attempts",
-        "torch 2.13.0",
+        "torch    2.13.0",
     ):
         assert part in out
 
