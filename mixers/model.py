@@ -89,10 +89,11 @@ class Encoder(nn.Module):
     """Embeddings, blocks and, for `norm="pre"`, a last LayerNorm.
 
     Weights start normal with mean 0: projections with variance 0.25 / fan-in, token embeddings with
-    0.25 / d_model (BERT's 0.02 at width 768, in proportion elsewhere); biases 0, norms 1. Positions
-    and segments start ten times smaller than tokens: as large as these they are noise on every
-    token at first, and short runs spend their steps on a plateau. The weights depend on torch's
-    seed alone.
+    0.25 / d_model (BERT's 0.02 at width 768, in proportion elsewhere); biases 0, norms 1. Token
+    embeddings then enter times sqrt(d_model), so that a token's own vector is as large as the
+    updates of the first layers; smaller, it drowns in them, and short runs spend their steps on a
+    plateau. For the same reason positions and segments start ten times smaller than what enters
+    for a token. The weights depend on torch's seed alone.
 
     Args:
         spec: The validated description.
@@ -107,14 +108,16 @@ class Encoder(nn.Module):
     def __init__(self, spec: EncoderSpec, *, causal: bool = False) -> None:
         super().__init__()
         self.spec = spec
+        self.token_scale = spec.d_model**0.5 if spec.scale_embeddings else 1.0
         self.token_embedding = embedding(spec.vocab_size, spec.d_model)
+        small = 0.1 * self.token_scale
         self.position_embedding = (
-            embedding(spec.max_seq_len, spec.d_model, scale=0.1)
+            embedding(spec.max_seq_len, spec.d_model, scale=small)
             if spec.positions == "learned"
             else None
         )
         self.segment_embedding = (
-            embedding(spec.n_segments, spec.d_model, scale=0.1) if spec.n_segments else None
+            embedding(spec.n_segments, spec.d_model, scale=small) if spec.n_segments else None
         )
         self.embedding_norm = (
             nn.LayerNorm(spec.d_model, eps=spec.norm_eps) if spec.embedding_norm else nn.Identity()
@@ -129,7 +132,8 @@ class Encoder(nn.Module):
         """Return hidden states, (B, N, D).
 
         Args:
-            inputs: Token ids (B, N), or embeddings (B, N, D) that stand for the token embeddings.
+            inputs: Token ids (B, N), or vectors (B, N, D) that enter in place of the (scaled) token
+                embeddings.
             mask: (B, N) bool, True = real token; None = all real.
             segment_ids: (B, N) ids below `n_segments`; None = all 0.
 
@@ -152,7 +156,9 @@ class Encoder(nn.Module):
     def embed(self, inputs: Tensor, segment_ids: Tensor | None = None) -> Tensor:
         """Return what enters the first block, (B, N, D)."""
         spec = self.spec
-        x = inputs if inputs.is_floating_point() else self.token_embedding(inputs)
+        x = inputs
+        if not inputs.is_floating_point():
+            x = self.token_embedding(inputs) * self.token_scale
         if x.dim() != 3 or x.shape[-1] != spec.d_model:
             raise MixerError(
                 f"inputs must be ids (B, N) or embeddings (B, N, {spec.d_model}), "

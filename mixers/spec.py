@@ -77,6 +77,8 @@ class EncoderSpec(FrozenModel):
             ("post"), or nowhere ("none").
         positions: What is added to the token embeddings.
         n_segments: Number of segment ids whose embedding is added; 0 = none.
+        scale_embeddings: Multiply token embeddings by sqrt(d_model) (Vaswani et al. 2017, 3.4);
+            BERT does not.
         embedding_norm: LayerNorm over the summed embeddings.
         dropout: Rate after the embeddings and on each update.
         norm_eps: Epsilon of every LayerNorm.
@@ -90,6 +92,7 @@ class EncoderSpec(FrozenModel):
     norm: Literal["pre", "post", "none"] = "pre"
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     n_segments: Annotated[int, Field(ge=0)] = 0
+    scale_embeddings: bool = True
     embedding_norm: bool = False
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5

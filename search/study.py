@@ -82,6 +82,8 @@ class EncoderTemplate(Section):
     """Where LayerNorm stands: before each sub-layer, after each residual sum, or nowhere."""
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     """What is added to the embeddings for every mixer; rotary is a field of the mixers."""
+    scale_embeddings: bool = True
+    """Multiply token embeddings by sqrt(d_model); BERT does not."""
     embedding_norm: bool = False
     """LayerNorm over the summed embeddings."""
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
@@ -244,6 +246,7 @@ class StudySpec(Section):
             n_segments=sizes.n_segments,
             norm=template.norm,
             positions=template.positions,
+            scale_embeddings=template.scale_embeddings,
             embedding_norm=template.embedding_norm,
             dropout=template.dropout,
             norm_eps=template.norm_eps,

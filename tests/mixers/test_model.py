@@ -27,10 +27,11 @@ def layer_norm(x, norm):
 
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
 @pytest.mark.parametrize("d_ff", [0, 32])
-def test__encoder__each_norm__equals_the_written_out_sum(norm, d_ff):
-    model = encoder(norm=norm, d_ff=d_ff, embedding_norm=True)
+@pytest.mark.parametrize(("scale_embeddings", "scale"), [(True, 4.0), (False, 1.0)])
+def test__encoder__each_norm__equals_the_written_out_sum(norm, d_ff, scale_embeddings, scale):
+    model = encoder(norm=norm, d_ff=d_ff, embedding_norm=True, scale_embeddings=scale_embeddings)
     ids = torch.randint(40, (2, 7))
-    x = model.token_embedding.weight[ids] + model.position_embedding.weight[:7]
+    x = scale * model.token_embedding.weight[ids] + model.position_embedding.weight[:7]
     x = layer_norm(x, model.embedding_norm)
     for block in model.blocks:
         if norm == "pre":
@@ -53,7 +54,7 @@ def test__encoder__each_norm__equals_the_written_out_sum(norm, d_ff):
 def test__embeddings__in_place_of_ids__give_the_same():
     model = encoder(n_segments=2)
     ids, segments = torch.randint(40, (2, 7)), torch.randint(2, (2, 7))
-    embedded = model.token_embedding(ids)
+    embedded = model.token_embedding(ids) * 16**0.5
     assert torch.equal(model(ids, None, segments), model(embedded, None, segments))
 
 
@@ -93,7 +94,10 @@ def test__same_seed__same_weights_and_start_as_documented():
             assert module.weight.std().item() == pytest.approx(wanted, rel=0.06)
             assert not module.bias.any()
     assert first.token_embedding.weight.std().item() == pytest.approx(0.5 / 8, rel=0.06)
-    assert first.position_embedding.weight.std().item() == pytest.approx(0.05 / 8, rel=0.1)
+    # A tenth of a token's vector as it enters: 0.5 after the scaling by sqrt(64).
+    assert first.position_embedding.weight.std().item() == pytest.approx(0.05, rel=0.1)
+    plain = encoder("attention*2", d_model=64, scale_embeddings=False)
+    assert plain.position_embedding.weight.std().item() == pytest.approx(0.05 / 8, rel=0.1)
 
 
 @pytest.mark.parametrize("architecture", ["sepconv, attention(rotary=true), hardmax_shift, average",
@@ -184,6 +188,7 @@ BERT = {
     "d_ff": 3072,
     "norm": "post",
     "n_segments": 2,
+    "scale_embeddings": False,
     "embedding_norm": True,
 }
 SHARED = 23_837_184 + 12 * (4_722_432 + 3_072)

@@ -57,6 +57,7 @@ documents = st.builds(
     norm=st.sampled_from(["pre", "post", "none"]),
     positions=st.sampled_from(["learned", "sinusoidal", "none"]),
     n_segments=st.integers(0, 3),
+    scale_embeddings=st.booleans(),
     embedding_norm=st.booleans(),
     dropout=st.floats(0, 0.9),
     norm_eps=st.floats(1e-12, 1e-3),
@@ -93,10 +94,10 @@ def test__notation__any_mixers__round_trips(layers):
 
 
 GOLDEN = {
-    "attention*4": "504b8c61e0dc7a16",
-    "attention(rotary=true)*4": "ea85b5a01d42910e",
-    "sepconv*2, attention*2": "7cc89bbb7460f737",
-    "bproj, average, hardmax_shift, identity": "f1722a3d8f085d23",
+    "attention*4": "a0fb3e8bb3003134",
+    "attention(rotary=true)*4": "4bdb12a765425571",
+    "sepconv*2, attention*2": "f593d005e4819a0b",
+    "bproj, average, hardmax_shift, identity": "fb5f4040d634dbbc",
 }
 
 
@@ -111,7 +112,7 @@ def test__canonical_json__literal__is_this_text():
         '{"blocks":[{"activation":"gelu","bias":true,"d_ff":0,"mixer":{"kernel_size":31,'
         '"kind":"sepconv","n_filters":8}}],"d_model":16,"dropout":0,"embedding_norm":false,'
         '"max_seq_len":8,"n_segments":0,"norm":"pre","norm_eps":1e-05,"positions":"learned",'
-        '"schema_version":1,"vocab_size":9}'
+        '"scale_embeddings":true,"schema_version":1,"vocab_size":9}'
     )
 
 

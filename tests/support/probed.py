@@ -9,8 +9,12 @@ VOCABULARY = torch.arange(100)
 
 
 def encoder_of(architecture: str, *, d_ff: int = 0, seed: int = 0, **fields: object) -> Encoder:
-    """A random encoder without norms and, by default, without feed-forward layers."""
+    """A random encoder without norms, with tokens and positions of one scale.
+
+    By default it has no feed-forward layers.
+    """
     sizes = {"vocab_size": 100, "d_model": 64, "max_seq_len": 32, "norm": "none"} | fields
+    sizes = {"scale_embeddings": False} | sizes
     blocks = [
         BlockSpec(mixer=mixer, d_ff=d_ff, activation="relu")
         for mixer in parse_architecture(architecture)
