@@ -161,7 +161,7 @@ def test__C57__every_trial_fails__code_1_and_first_cause_everywhere(tmp_path: Pa
     assert done.code == 1
     assert "3 of 3 trials failed" in done.error_line
     assert "no such filter" in done.error_line
-    for command in (["best"], ["export", "--view", "leaderboard"], ["plot"]):
+    for command in (["best"], ["export", "--view", "leaderboard"]):
         read = spawn(*command, cwd=tmp_path, env=env)
         assert read.code == 4, read.err
     shown = spawn("show", cwd=tmp_path, env=env)

@@ -32,5 +32,9 @@ def tiny(folder: Path, **changes: object) -> list[str]:
 
 
 def own_folders(folder: Path) -> dict[str, str]:
-    """Environment that keeps a run's caches and logs in the folder."""
-    return {"SEARCH_CACHE_DIR": str(folder / "cache"), "SEARCH_LOG_DIR": str(folder / "logs")}
+    """Environment that keeps a run's caches and logs in the folder, and other tests' cores free."""
+    return {
+        "SEARCH_CACHE_DIR": str(folder / "cache"),
+        "SEARCH_LOG_DIR": str(folder / "logs"),
+        "SEARCH_THREADS": "1",
+    }
