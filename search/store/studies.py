@@ -177,10 +177,19 @@ def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
 
 
 def busy_seconds(connection: Connection, study: AnyRow) -> float:
-    """Return the seconds during which a study had a live lease, up to now."""
+    """Return the seconds during which a study had a live lease, up to now.
+
+    The time after the last lease ran out does not count, whether it was taken back already or not.
+    """
     busy = float(study.busy_s)
     if study.busy_since is not None:
-        busy += max(0.0, (database_time(connection) - study.busy_since).total_seconds())
+        expires = connection.execute(
+            select(func.max(Attempt.lease_expires_at)).where(
+                Attempt.study_id == study.id, Attempt.ended_at.is_(None)
+            )
+        ).scalar_one()
+        until = min(database_time(connection), expires or study.busy_since)
+        busy += max(0.0, (until - study.busy_since).total_seconds())
     return busy
 
 

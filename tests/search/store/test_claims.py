@@ -293,6 +293,16 @@ def test__reap__lost_again_and_again__fails_in_the_end(store, study_id, worker):
     assert (row.state, row.error) == ("failed", f"its worker was lost {MOST_LOST_ATTEMPTS} times")
 
 
+def test__busy_s__worker_died__stops_with_its_lease_although_nobody_took_it_back(
+    store, study_id, worker
+):
+    store_factory.claim_and_commit(store, study_id, worker, "attention*2")
+    let_pass(store, 1000)
+    assert store.study("demo").busy_s == pytest.approx(store.lease_s, abs=2)
+    store.reap()
+    assert store.study("demo").busy_s == pytest.approx(store.lease_s, abs=2)
+
+
 def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, worker):
     def busy():
         return store.study("demo").busy_s
