@@ -107,5 +107,7 @@ def cluster() -> Iterator[Cluster]:
 def shared_cluster() -> Cluster:
     """Return the one server of this process, started at first use and stopped at its end."""
     stack = ExitStack()
+    running = stack.enter_context(cluster())
+    # Registered last, so it runs before the hook that removes temporary folders.
     atexit.register(stack.close)
-    return stack.enter_context(cluster())
+    return running
