@@ -39,7 +39,7 @@ class Space:
     def of(cls, study: StudySpec) -> Space:
         """Returns the space of a study."""
         own = {entry.layer: entry.choices for entry in study.space.layers}
-        sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
+        sizes = study.mixer_sizes
         return cls(
             tuple(
                 {format_layer(c, **sizes): c for c in own.get(layer, study.space.choices)}
@@ -129,5 +129,5 @@ class Space:
 
 def layer_labels(mixers: Sequence[MixerConfig], study: StudySpec) -> Labels:
     """Returns the notation of each mixer at the study's sizes, as stored rows have it."""
-    sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
+    sizes = study.mixer_sizes
     return tuple(format_layer(mixer.resolve(**sizes), **sizes) for mixer in mixers)

@@ -221,6 +221,11 @@ class StudySpec(Section):
         return self.task.sizes
 
     @property
+    def mixer_sizes(self) -> dict[str, int]:
+        """Sizes that a mixer's config is resolved for, as `MixerConfig.resolve` takes them."""
+        return {"d_model": self.encoder.d_model, "max_seq_len": self.sizes.max_seq_len}
+
+    @property
     def default_name(self) -> str:
         """The study's name unless one is given: task and 8 hex digits of its canonical JSON."""
         return f"{self.task.kind}-{hashlib.sha256(canonical_json(self).encode()).hexdigest()[:8]}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from mixers.config import MixerConfig
+from mixers.spec import fitted
 
 if TYPE_CHECKING:
     from search.study import SpaceSpec, StudySpec
@@ -43,10 +44,9 @@ def resolved_space(study: StudySpec) -> SpaceSpec:
 
     Two ways to write one choice become one, so they make one study and one architecture.
     """
-    sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
 
     def resolved(choices: Sequence[MixerConfig]) -> tuple[MixerConfig, ...]:
-        return tuple(config.resolve(**sizes) for config in choices)
+        return tuple(fitted(config, **study.mixer_sizes)[0] for config in choices)
 
     layers = tuple(
         entry.model_copy(update={"choices": resolved(entry.choices)})
@@ -59,23 +59,27 @@ def resolved_space(study: StudySpec) -> SpaceSpec:
 
 def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
     """Yields (path, what is wrong and what to do) for everything that no field shows alone."""
-    yield from _choice_problems(study, ("space", "choices"), study.space.choices)
-    yield from _layer_problems(study)
+    of_space = [
+        *_choice_problems(study, ("space", "choices"), study.space.choices),
+        *_layer_problems(study),
+    ]
+    yield from of_space
     yield from _metric_problems(study)
     yield from _strategy_problems(study)
-    yield from _baseline_problems(study)
+    if not of_space:
+        # They are built from the choices.
+        yield from _baseline_problems(study)
     yield from _training_problems(study)
 
 
 def _choice_problems(
     study: StudySpec, path: Path, choices: Sequence[MixerConfig]
 ) -> Iterator[tuple[Path, str]]:
-    sizes = {"d_model": study.encoder.d_model, "max_seq_len": study.sizes.max_seq_len}
     if not choices:
         yield path, "no mixer to choose from; name at least one"
     for index, config in enumerate(choices):
-        for field, problem in config.conflicts(**sizes):
-            yield (*path, index, config.kind, field), problem
+        for field, problem in fitted(config, **study.mixer_sizes)[1]:
+            yield (*path, index, config.kind, *field), problem
         if config in choices[:index]:
             first = choices.index(config)
             yield (*path, index), f"the same choice as number {first}; give each choice once"

@@ -29,8 +29,7 @@ CHOICE_NOTE = "A choice: its kind, or kind(field=value, ...); `search mixers lis
 
 def commented_yaml(spec: StudySpec) -> str:
     """Writes a study as a file for people; `load_study` of the text gives the same study."""
-    sizes = {"d_model": spec.encoder.d_model, "max_seq_len": spec.sizes.max_seq_len}
-    return HEADER + "\n".join(_section(spec, 0, sizes)) + "\n"
+    return HEADER + "\n".join(_section(spec, 0, spec.mixer_sizes)) + "\n"
 
 
 def _section(model: BaseModel, depth: int, sizes: dict[str, int]) -> Iterator[str]:

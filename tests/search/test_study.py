@@ -2,13 +2,16 @@ import hashlib
 import json
 import re
 from itertools import pairwise
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mixers.builtin.identity import Identity, IdentityConfig
 from mixers.config import canonical_json
 from mixers.notation import parse_architecture
+from mixers.registry import mixer_registry
 from search.errors import InputError
 from search.study import StudySpec
 from search.study_file import load_study, parse_yaml, plain, study_from, with_overrides
@@ -142,6 +145,34 @@ def test__study_spec__parts_that_do_not_fit__are_refused_before_anything_is_spen
     overrides, expected
 ):
     assert any(re.match(expected, line) for line in problems(*overrides)), problems(*overrides)
+
+
+class BrittleConfig(IdentityConfig):
+    kind: Literal["local.brittle"] = "local.brittle"
+    n_parts: int | None = None
+
+    def resolve(self, *, d_model, max_seq_len):
+        raise ZeroDivisionError("no parts")
+
+
+class Brittle(Identity):
+    config_type = BrittleConfig
+
+
+@pytest.mark.parametrize(
+    ("setting", "path"),
+    [
+        ("space.choices=[attention, local.brittle]", "space.choices.1"),
+        ("space.layers=[{layer: 1, choices: [local.brittle]}]", "space.layers.0.choices.0"),
+    ],
+)
+def test__study_spec__plugin_config_that_raises__is_one_line_with_its_path(setting, path):
+    mixer_registry.register(Brittle)
+    try:
+        found = problems(setting)
+    finally:
+        mixer_registry.unregister("local.brittle")
+    assert found == [f"{path}.local.brittle: the mixer's config raised ZeroDivisionError: no parts"]
 
 
 def test__with_overrides__paths_and_values__are_read_as_yaml():
