@@ -187,7 +187,7 @@ def busy_seconds(connection: Connection, study: AnyRow) -> float:
             select(func.max(Attempt.lease_expires_at)).where(
                 Attempt.study_id == study.id, Attempt.ended_at.is_(None)
             )
-        ).scalar_one()
+        ).scalar()
         until = min(database_time(connection), expires or study.busy_since)
         busy += max(0.0, (until - study.busy_since).total_seconds())
     return busy
