@@ -81,6 +81,7 @@ class ClaimStore(Protocol):
         attrs: dict[str, Any],
         study_attrs: dict[str, Any],
         flops: int,
+        most_flops: float | None,
         splits: Sequence[str],
     ) -> CommitOutcome:
         """Writes the architecture of a reserved trial."""

@@ -87,10 +87,6 @@ class Budget:
             return counts.started
         return counts.busy_s if self.unit == "seconds" else counts.flops
 
-    def left(self, counts: Spending) -> float:
-        """Returns the amount that is left, never below zero."""
-        return max(0.0, self.amount - self.spent(counts))
-
     def is_used_up(self, counts: Spending) -> bool:
         """Says whether another trial may not start."""
         return self.spent(counts) >= self.amount

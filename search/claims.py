@@ -246,14 +246,6 @@ class Claims:
         spec = self.study.encoder_spec(self._mixers(choice.labels))
         seed = self.study.seed + choice.seed_index
         flops = self.flops_of(spec)
-        if self._does_not_fit(flops):
-            self.store.release(claim, True, "the next training does not fit into the budget")
-            left = self.budget.words(self.budget.left(self._known_counts()))
-            return Ended(
-                "budget",
-                f"the next training needs {self.budget.words(flops)}, the budget of "
-                f"{self.budget} has {left} left; raise --budget to go on",
-            )
         outcome = self.store.commit(
             claim,
             spec,
@@ -268,8 +260,16 @@ class Claims:
                 FINGERPRINT: self.fingerprint,
             },
             flops=flops,
+            most_flops=self.budget.amount if self.budget.unit == "flops" else None,
             splits=splits_of(claim.phase),
         )
+        if outcome == "no room":
+            self.store.release(claim, True, "the next training does not fit into the budget")
+            return Ended(
+                "budget",
+                f"the next training needs {self.budget.words(flops)}, more than the budget of "
+                f"{self.budget} has left; raise --budget to go on",
+            )
         if outcome == "lost":
             raise LostClaimError
         if outcome == "duplicate":
@@ -277,13 +277,6 @@ class Claims:
         if outcome == "reused":
             return Reused(claim.trial_id)
         return Assignment(claim, spec, seed, choice.seed_index, choice.role)
-
-    def _does_not_fit(self, flops: int) -> bool:
-        return self.budget.unit == "flops" and flops > self.budget.left(self._known_counts())
-
-    def _known_counts(self) -> Counts:
-        assert self.counts is not None, "a fresh claim is always chosen"
-        return self.counts
 
     def _mixers(self, labels: Labels) -> tuple[MixerConfig, ...]:
         if labels in self.space:

@@ -15,7 +15,7 @@ TrialState = Literal[
     "proposed", "queued", "running", "completed", "pruned", "diverged", "failed", "stopped"
 ]
 StudyState = Literal["running", "paused", "completed", "stopped", "failed"]
-CommitOutcome = Literal["running", "reused", "duplicate", "lost"]
+CommitOutcome = Literal["running", "reused", "duplicate", "no room", "lost"]
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)

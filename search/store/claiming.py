@@ -182,6 +182,7 @@ def commit(
     attrs: Mapping[str, Any],
     study_attrs: Mapping[str, Any],
     flops: int,
+    most_flops: float | None,
     splits: Sequence[str],
 ) -> CommitOutcome:
     """Give a reservation its architecture; see `Store.commit`."""
@@ -199,6 +200,8 @@ def commit(
     ).first()
     if taken is not None:
         return "duplicate"
+    if most_flops is not None and reserved_flops(connection, claim.study_id) + flops > most_flops:
+        return "no room"
     now = database_time(connection)
     set_state(
         connection,
@@ -241,6 +244,12 @@ def commit(
         return "running"
     reuse(connection, claim, source, arch_id, now)
     return "reused"
+
+
+def reserved_flops(connection: Connection, study_id: int) -> int:
+    """Return the training FLOPs of a study, spent and reserved."""
+    total = select(func.sum(Trial.training_flops)).where(Trial.study_id == study_id)
+    return int(connection.execute(total).scalar_one())
 
 
 def layer_notations(spec: EncoderSpec) -> list[str]:

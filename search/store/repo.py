@@ -255,6 +255,7 @@ class Store:
         attrs: Mapping[str, Any] | None = None,
         study_attrs: Mapping[str, Any] | None = None,
         flops: int = 0,
+        most_flops: float | None = None,
         splits: Sequence[str] = ("selection",),
     ) -> CommitOutcome:
         """Give a reservation its architecture.
@@ -270,12 +271,14 @@ class Store:
             attrs: The sampler's notes about the trial.
             study_attrs: The sampler's notes about the study; replace the former ones.
             flops: Training FLOPs to reserve.
+            most_flops: What the study may spend and reserve in all; unlimited by default.
             splits: What the result of another study must have been read on to be taken over.
 
         Returns:
             "running": go on and train. "reused": the row is complete, taken over from another
             study. "duplicate": this study has that row already; the claim stays a reservation and
-            may be committed with another architecture. "lost": the lease was lost; drop the claim.
+            may be committed with another architecture. "no room": it would exceed `most_flops`;
+            the claim stays a reservation. "lost": the lease was lost; drop the claim.
 
         Raises:
             InputError: A NaN or an infinity among params or attrs.
@@ -293,6 +296,7 @@ class Store:
                 attrs=attrs or {},
                 study_attrs=study_attrs or {},
                 flops=flops,
+                most_flops=most_flops,
                 splits=splits,
             )
 

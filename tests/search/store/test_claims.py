@@ -155,6 +155,14 @@ def test__commit__row__holds_what_was_committed(store, study_id, worker):
     assert document["training_flops"] == 123
 
 
+def test__commit__flops_of_two_claims_at_once__never_exceed_the_limit(store, study_id, worker):
+    first, second = (store_factory.reserve(store, study_id, worker) for _ in range(2))
+    assert commit(store, first, flops=6, most_flops=10.0) == "running"
+    assert commit(store, second, "sepconv*2", flops=5, most_flops=10.0) == "no room"
+    assert states(store) == ["running", "proposed"]
+    assert commit(store, second, "sepconv*2", flops=4, most_flops=10.0) == "running"
+
+
 @pytest.mark.parametrize("field", ["params", "attrs", "study_attrs"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test__commit__non_finite_number__refused_with_its_place(store, study_id, worker, field, value):
