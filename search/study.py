@@ -119,7 +119,7 @@ class TrainingSpec(Section):
     """Optimiser steps."""
     batch_size: Annotated[int, Field(ge=1)] = 32
     """Sequences per step."""
-    learning_rate: Annotated[float, Field(gt=0.0)] = 6e-3
+    learning_rate: Annotated[float, Field(gt=0.0)] = 1.2e-2
     """Peak learning rate of AdamW."""
     warmup_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     """Share of the steps during which the learning rate rises; afterwards it falls."""
