@@ -42,7 +42,7 @@ class Choice:
     role: str | None = None
     seed_index: int = 0
     attrs: dict[str, Any] = field(default_factory=dict)
-    study_attrs: dict[str, Any] | None = None
+    study_attrs: dict[str, Any] = field(default_factory=dict)
 
 
 class Claims:
@@ -255,10 +255,7 @@ class Claims:
             role=choice.role,
             params=self.space.params(choice.labels) or {},
             attrs=choice.attrs,
-            study_attrs={
-                **(self._sampler_notes() if choice.study_attrs is None else choice.study_attrs),
-                FINGERPRINT: self.fingerprint,
-            },
+            study_attrs={**choice.study_attrs, FINGERPRINT: self.fingerprint},
             flops=flops,
             most_flops=self.budget.amount if self.budget.unit == "flops" else None,
             splits=splits_of(claim.phase),

@@ -225,9 +225,7 @@ def commit(
     )
     write_blocks(connection, claim, spec)
     if study_attrs:
-        connection.execute(
-            update(Study).where(Study.id == claim.study_id).values(attrs=dict(study_attrs))
-        )
+        add_notes(connection, claim.study_id, study_attrs)
     source = find_source(connection, claim.study_id, arch_id, training_key, seed, splits)
     if source is None:
         record(
@@ -244,6 +242,13 @@ def commit(
         return "running"
     reuse(connection, claim, source, arch_id, now)
     return "reused"
+
+
+def add_notes(connection: Connection, study_id: int, notes: Mapping[str, Any]) -> None:
+    """Add to a study's notes; those of another worker's commit meanwhile stay."""
+    here = Study.id == study_id
+    known = connection.execute(select(Study.attrs).where(here)).scalar_one()
+    connection.execute(update(Study).where(here).values(attrs={**known, **notes}))
 
 
 def reserved_flops(connection: Connection, study_id: int) -> int:

@@ -269,7 +269,7 @@ class Store:
             role: Name of the baseline or finalist.
             params: The sampler's own parameters.
             attrs: The sampler's notes about the trial.
-            study_attrs: The sampler's notes about the study; replace the former ones.
+            study_attrs: The sampler's notes about the study; those of other names stay.
             flops: Training FLOPs to reserve.
             most_flops: What the study may spend and reserve in all; unlimited by default.
             splits: What the result of another study must have been read on to be taken over.

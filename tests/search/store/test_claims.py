@@ -155,6 +155,13 @@ def test__commit__row__holds_what_was_committed(store, study_id, worker):
     assert document["training_flops"] == 123
 
 
+def test__commit__notes_about_the_study__add_up_whoever_wrote_them(store, study_id, worker):
+    first, second = (store_factory.reserve(store, study_id, worker) for _ in range(2))
+    commit(store, first, study_attrs={"generation": [1], "data": "a"})
+    commit(store, second, "sepconv*2", study_attrs={"generation": [1, 2], "other": {}})
+    assert store.study("demo").attrs == {"generation": [1, 2], "data": "a", "other": {}}
+
+
 def test__commit__flops_of_two_claims_at_once__never_exceed_the_limit(store, study_id, worker):
     first, second = (store_factory.reserve(store, study_id, worker) for _ in range(2))
     assert commit(store, first, flops=6, most_flops=10.0) == "running"
