@@ -36,7 +36,11 @@ def used_up(store: Store, row: StudyRow, budget: Budget) -> Ended | None:
     if not budget.is_used_up(counts):
         return None
     spent = budget.words(budget.spent(counts))
-    return Ended("budget", f"nothing started: the study has used {spent} of {budget}")
+    return Ended(
+        "budget",
+        f"nothing started: the study has used {spent}, the budget is {budget}; "
+        "raise --budget to go on",
+    )
 
 
 def report_end(
