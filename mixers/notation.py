@@ -16,6 +16,8 @@ LAYER = re.compile(
 )
 FIELD = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*=\s*")
 COUNT = re.compile(r"\s*\*\s*(?P<count>\d+)")
+MOST_LAYERS = 10_000
+"""A longer count is a slip of the hand, and would fill the memory before anything refused it."""
 WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 WORDS = {"true": True, "false": False, "null": None}
 
@@ -43,9 +45,9 @@ def parse_architecture(text: str) -> tuple[MixerConfig, ...]:
             document.update(fields)
         count = COUNT.match(text, at)
         at = count.end() if count else at
-        times = int(count["count"]) if count else 1
-        if times < 1:
-            raise fault(text, at, "a count of at least 1")
+        times = int(count["count"][:9]) if count else 1
+        if not 1 <= times <= MOST_LAYERS:
+            raise fault(text, at, f"a count from 1 to {MOST_LAYERS}")
         try:
             config = adapter.validate_json(json.dumps(document))
         except ValidationError as error:

@@ -72,7 +72,7 @@ class Budget:
 
     @classmethod
     def _read(cls, compact: str) -> Budget | None:
-        if re.fullmatch(r"\d+", compact):
+        if re.fullmatch(r"\d{1,18}", compact):
             return cls("trials", int(compact))
         if _TIME.fullmatch(compact):
             parts = _TIME_PART.findall(compact)

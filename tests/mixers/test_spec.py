@@ -239,7 +239,9 @@ def test__piecewise_linear__outside_the_class__is_refused(fields, text):
     [
         ("", "expected a mixer's name at character 1"),
         ("sepconv,", "expected a mixer's name at character 9"),
-        ("sepconv*0", "expected a count of at least 1"),
+        ("sepconv*0", "expected a count from 1 to 10000"),
+        ("sepconv*10001", "expected a count from 1 to 10000"),
+        ("sepconv*" + "9" * 5000, "expected a count from 1 to 10000"),
         ("sepconv attention", "expected ',' or the end at character 9"),
         ("sepconv(kernel_size=3", "expected ',' or ')' at character 22"),
         ("sepconv(kernel_size)", "expected field=value at character 9"),
