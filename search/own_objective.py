@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mixers.registry import code_value
 from search.assignments import Assignment, splits_of
 from search.errors import InputError
 from search.failure import failure_of
@@ -65,7 +66,7 @@ def source_sha256(objective: Objective) -> str:
             raise InputError(
                 f"objective {objective_name(objective)}: its source cannot be read; pass a function"
             ) from None
-        text = repr((code.co_code.hex(), code.co_consts, code.co_names))
+        text = repr(code_value(code))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

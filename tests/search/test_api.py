@@ -101,6 +101,11 @@ def test__own_objective__without_source__is_known_by_its_code():
     scope = {}
     exec("def f(a, s, r): return 1.0\ndef g(a, s, r): return 2.0", scope)
     assert source_sha256(scope["f"]) != source_sha256(scope["g"])
+    text = "def f(a, s, r): return (lambda: 1.0)()"
+    scopes: tuple[dict, dict] = ({}, {})
+    for scope in scopes:
+        exec(text, scope)
+    assert source_sha256(scopes[0]["f"]) == source_sha256(scopes[1]["f"])
 
     class Callable:
         def __call__(self, architecture, seed, report):
