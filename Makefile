@@ -48,8 +48,8 @@ imports: setup
 	$(BIN)/lint-imports
 
 bench: setup ## Measure a trial against a bare loop, and the store
-	$(BIN)/python benchmarks/trial.py
-	$(BIN)/python benchmarks/store.py
+	$(BIN)/python -m benchmarks.trial
+	PYTHONPATH=tests/support $(BIN)/python -m benchmarks.store
 
 clean: ## Remove what the targets above made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
