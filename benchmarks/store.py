@@ -1,6 +1,6 @@
 """Times the store: bookkeeping of a trial, and reading among many.
 
-    PYTHONPATH=.:tests/support python benchmarks/store.py [--trials N] [--store URL]
+    PYTHONPATH=tests/support python -m benchmarks.store [--trials N] [--store URL]
 
 Fills a new store with made-up trials of 12 layers, then prints the median, the smallest and the
 largest time of each call. `cpu` is the processor time of this process, which a busy machine
