@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from search.errors import InputError
+from search.rows import Counts
 
 Unit = Literal["trials", "seconds", "flops"]
 
@@ -24,26 +24,6 @@ TRAINING_TO_FORWARD_FLOPS = 3  # the backward pass costs two forward passes
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 _TIME_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _FLOPS = re.compile(r"(\d+(?:\.\d+)?(?:e\+?\d+)?)flops?")
-
-
-class Spending(Protocol):
-    """What a study has used so far, as the store counts it at the moment of a claim."""
-
-    @property
-    def by_phase(self) -> Mapping[str, int]:
-        """Started trials of each phase."""
-
-    @property
-    def started(self) -> int:
-        """Started trials, whatever their outcome."""
-
-    @property
-    def busy_s(self) -> float:
-        """Seconds during which the study had a live lease, summed over all calls."""
-
-    @property
-    def flops(self) -> int:
-        """Training FLOPs, spent and reserved."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +61,13 @@ class Budget:
             return cls("flops", float(match[1]))
         return None
 
-    def spent(self, counts: Spending) -> float:
+    def spent(self, counts: Counts) -> float:
         """Returns what the counts amount to in this budget's unit."""
         if self.unit == "trials":
             return counts.started
         return counts.busy_s if self.unit == "seconds" else counts.flops
 
-    def is_used_up(self, counts: Spending) -> bool:
+    def is_used_up(self, counts: Counts) -> bool:
         """Says whether another trial may not start."""
         return self.spent(counts) >= self.amount
 

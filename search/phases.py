@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from search.budget import Budget, Spending
-
-Phase = Literal["baseline", "screen", "search", "confirm", "recipe"]
+from search.budget import Budget
+from search.rows import Counts, Phase
 
 MIN_TRIALS_TO_CONFIRM = 6
 PHASES_IN_ORDER: tuple[Phase, ...] = ("baseline", "search", "confirm")
@@ -43,7 +41,7 @@ def quotas(n_trials: int, listed_baselines: int) -> dict[Phase, int]:
     return {"baseline": baselines, "search": n_trials - baselines - confirm, "confirm": confirm}
 
 
-def next_phase(budget: Budget, counts: Spending, agenda: Agenda) -> Phase | None:
+def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:
     """Chooses the phase of the next trial, or None where nothing may or can start.
 
     A share that a phase cannot use (no baseline is missing, nothing to confirm) goes to search.
@@ -78,7 +76,7 @@ def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
     return "confirm" if "confirm" in agenda.open_phases else None
 
 
-def _may_confirm_early(budget: Budget, counts: Spending, agenda: Agenda) -> bool:
+def _may_confirm_early(budget: Budget, counts: Counts, agenda: Agenda) -> bool:
     if budget.unit == "trials" or "confirm" not in agenda.open_phases:
         return False
     confirmed = counts.by_phase.get("confirm", 0)

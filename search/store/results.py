@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from search.budget import TRAINING_TO_FORWARD_FLOPS
 from search.messages import Costs, ProbeReading, Progress, Report, TrialFailure, TrialResult
 from search.rows import Claim
 from search.store.engine import database_time, dump_json
@@ -17,8 +18,6 @@ from search.store.leases import end_attempt, holds_lease, set_state, update_live
 from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
 from search.store.summary import summarise
 from search.store.tables import Attempt, Trial
-
-FLOPS_PER_FORWARD = 3  # a training step costs a forward pass and twice that backwards
 
 INSERT: Mapping[str, Callable[..., Any]] = {
     "postgresql": postgresql.insert,
@@ -103,7 +102,7 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     if not end_attempt(connection, claim, now, outcome, message=reason, step=result.steps):
         keep_orphan(connection, claim, result)
         return False
-    spent = FLOPS_PER_FORWARD * result.costs.flops * result.sequences
+    spent = TRAINING_TO_FORWARD_FLOPS * result.costs.flops * result.sequences
     set_state(
         connection,
         claim.trial_id,
