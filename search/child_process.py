@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -13,7 +12,7 @@ import time
 from pathlib import Path
 
 from search.devices import import_path
-from search.failure import clean_tail
+from search.failure import OUT_OF_MEMORY, clean_tail
 from search.messages import TrialFailure
 from search.wire import Lines, Run, Stop
 
@@ -21,7 +20,6 @@ LOG_BYTES = 1 << 20
 TAIL_BYTES = 16_000
 STACKS_S = 0.3
 
-_OUT_OF_MEMORY = re.compile(r"bad_alloc|[Oo]ut of memory|annot allocate memory|MemoryError")
 _FAULTS = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 
 
@@ -107,14 +105,14 @@ class ChildProcess:
         tail = self._tail()
         if code >= 0:
             return TrialFailure(
-                cause="out_of_memory" if _OUT_OF_MEMORY.search(tail) else "error",
+                cause="out_of_memory" if OUT_OF_MEMORY.search(tail) else "error",
                 message=f"the training process ended itself with exit code {code}",
                 traceback=tail,
             )
         name = signal.Signals(-code).name
         if -code in _FAULTS:
             return TrialFailure(
-                cause="out_of_memory" if _OUT_OF_MEMORY.search(tail) else "error",
+                cause="out_of_memory" if OUT_OF_MEMORY.search(tail) else "error",
                 message=f"the training process crashed ({name})",
                 traceback=tail,
             )

@@ -16,9 +16,9 @@ from search.messages import Cause, TrialFailure
 MESSAGE_LENGTH = 500
 TRACEBACK_LENGTH = 20_000
 
-# How torch and the C++ runtime say that memory ran out when they raise a plain RuntimeError.
-_OUT_OF_MEMORY = re.compile(
-    r"can't allocate memory|cannot allocate memory|out of memory|bad_alloc|bad allocation",
+# How torch, the C++ runtime and Python say that memory ran out, in an error or in a log.
+OUT_OF_MEMORY = re.compile(
+    r"can(no|')t allocate memory|out of memory|bad_alloc|bad allocation|MemoryError",
     re.IGNORECASE,
 )
 _MACHINERY = re.compile(r"[/\\](torch|pytorch_lightning|lightning_fabric)[/\\]|^<")
@@ -37,7 +37,7 @@ def cause_of(error: BaseException) -> Cause:
     from_torch = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
     if isinstance(error, MemoryError) or from_torch:
         return "out_of_memory"
-    if isinstance(error, RuntimeError | OSError) and _OUT_OF_MEMORY.search(str(error)):
+    if isinstance(error, RuntimeError | OSError) and OUT_OF_MEMORY.search(str(error)):
         return "out_of_memory"
     if any(kind.__name__ == "ProofError" for kind in type(error).__mro__):
         return "proof"
