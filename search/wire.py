@@ -64,7 +64,7 @@ class Lines:
         """The lines that one read completes; None when the other side is gone."""
         try:
             data = self.connection.recv(1 << 16)
-        except (ConnectionError, OSError):
+        except OSError:
             return None
         if not data:
             return None
