@@ -5,9 +5,9 @@ Returns text and computes nothing: every number comes from `search.answers`.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from search.api import DEFAULT_STORE
 from search.budget import duration_words
 from search.report_effects import Room, counts, layers, probe, training
 from search.sections import Section, to_markdown, to_text
@@ -26,7 +26,6 @@ from search.wording import (
 if TYPE_CHECKING:
     from search.answers.answer import Answer, Leader
 
-DEFAULT_STORE = "sqlite:///search.db"
 MAX_LINES = 40
 WIDTH = 100
 MIN_WIDTH = 60
@@ -260,7 +259,9 @@ def _untested(roles: tuple[str, ...]) -> list[str]:
 
 
 def _where(answer: Answer, study: str, store: str) -> Section:
-    shown = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", store)
+    from search.store.address import masked
+
+    shown = masked(store)
     option = "" if shown == DEFAULT_STORE else f" --store {shown}"
     lines = [f"results: {shown}, study {study}"]
     verdicts = [contrast.verdict for contrast in answer.contrasts]

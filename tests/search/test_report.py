@@ -53,6 +53,13 @@ def test__render__decided_study__says_verdicts_noise_lengths_and_places():
     assert "secret" not in text
 
 
+@pytest.mark.parametrize("secret", ["se/cret", "s:e@cret", "s%40cret"])
+def test__render__store_with_any_password__does_not_show_it(secret):
+    text = render(answer_of(6), study=STUDY, store=f"postgresql://me:{secret}@db/runs")
+    assert secret not in text
+    assert "--store postgresql://me:***@db/runs" in text
+
+
 def test__render__default_store__is_not_repeated_in_commands():
     text = render(answer_of(24), study=STUDY)
     assert f"next: search show {STUDY} | search plot {STUDY}\n" in text
