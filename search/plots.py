@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.answers.arms import EXPLORATION, value_of
 from search.answers.question import kind_of
+from search.wording import in_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -283,14 +284,12 @@ def _length(question: Question) -> str:
 
 
 def _axis(question: Question) -> str:
-    unit = f" ({question.unit})" if question.unit else ""
     good = "lower" if question.direction == "minimize" else "higher"
-    return f"{question.objective}{unit}, {good} is better"
+    return f"{question.objective}{in_unit(question)}, {good} is better"
 
 
 def _selection(answer: Answer) -> str:
-    unit = f" ({answer.question.unit})" if answer.question.unit else ""
-    return f"{answer.question.objective} on selection{unit}"
+    return f"{answer.question.objective} on selection{in_unit(answer.question)}"
 
 
 def _finalist_ids(answer: Answer) -> dict[str | None, str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from search.answers.predictors import MIN_ARCHITECTURES, PROBE
+from search.answers.verdicts import UNDECIDED
 from search.sections import Section
 from search.wording import ABSENT, difference_text, ends_text, in_unit, plural, signed, value_text
 
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 4
 MAX_RANGES = 6
-MIN_FOR_PROBE = 8
-PROBE = "probe"
-UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def probe(answer: Answer, room: Room | None) -> Section:
     """Whether the probe foretells the objective better than trivial predictors."""
     found = answer.predictors
     if not found.found:
-        line = f"too few architectures to correlate it ({found.n} of {MIN_FOR_PROBE})"
+        line = f"too few architectures to correlate it ({found.n} of {MIN_ARCHITECTURES})"
         return Section("Probe", lines=(line,))
     cells = [
         _predictor(predictor, with_ends=room is None or predictor.name == PROBE)
