@@ -1,14 +1,10 @@
-"""Blocks of a report and how they are set as plain text, as Markdown or as Rich tables."""
+"""Blocks of a report and how they are set as plain text or as Markdown."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LABEL_WIDTH = 13
 
@@ -61,20 +57,6 @@ def to_markdown(sections: Sequence[Section], heading: str) -> str:
             blocks.append("\n".join(_markdown_row(cells) for cells in table))
         blocks += [_escaped(line) for line in section.lines]
     return "\n\n".join(blocks) + "\n"
-
-
-def to_rich(section: Section) -> Table:
-    """The section's table for a Rich console; its sentences as the caption."""
-    from rich.table import Table
-    from rich.text import Text
-
-    caption = Text("\n".join(section.lines)) if section.lines else None
-    table = Table(title=section.title, caption=caption, box=None, title_justify="left")
-    for name in section.header:
-        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
-    for row in section.rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
 
 
 def _text_table(section: Section) -> list[str]:

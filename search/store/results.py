@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -276,29 +275,3 @@ def environment_id(connection: Connection, facts: Mapping[str, str]) -> int | No
         .on_conflict_do_nothing(index_elements=["sha256"])
     )
     return connection.execute(known).scalar_one()
-
-
-def add_artifact(
-    connection: Connection,
-    trial_id: int,
-    kind: str,
-    uri: str,
-    sha256: str | None,
-    size_bytes: int | None,
-    now: datetime,
-) -> int:
-    """Note a file that belongs to a trial; returns its id."""
-    from search.store.measurements import Artifact
-
-    return connection.execute(
-        insert(Artifact)
-        .values(
-            trial_id=trial_id,
-            kind=kind,
-            uri=uri,
-            sha256=sha256,
-            size_bytes=size_bytes,
-            created_at=now,
-        )
-        .returning(Artifact.id)
-    ).scalar_one()
