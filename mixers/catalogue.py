@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from mixers.config import MixerConfig, MixerTraits
 from mixers.errors import SpecError
 from mixers.explain import explain
-from mixers.registry import mixer_registry
+from mixers.registry import config_kind, mixer_registry
 from mixers.spec import AnyMixer
 
 if TYPE_CHECKING:
@@ -65,14 +65,7 @@ def default_traits(plugin: "type[TokenMixer[Any]]") -> MixerTraits | None:
     fields = plugin.config_type.model_fields.items()
     if any(field.is_required() for name, field in fields if name != "kind"):
         return None
-    return plugin.traits(plugin.config_type(kind=mixer_kind(plugin)))
-
-
-def mixer_kind(plugin: "type[TokenMixer[Any]]") -> str:
-    """Return a mixer's kind."""
-    from mixers.base import kind_of
-
-    return kind_of(plugin)
+    return plugin.traits(plugin.config_type.model_validate({"kind": config_kind(plugin)}))
 
 
 def mixer_config(config: MixerConfig | dict[str, Any] | str) -> MixerConfig:
