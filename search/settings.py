@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     lease_s: Seconds = 90.0
     """A trial whose worker gave no sign of life for so long is handed to another."""
     beat_s: Seconds = 15.0
-    """Seconds between a worker's signs of life; three missed ones must fit into the lease."""
+    """Seconds between a worker's signs of life; a quarter of the lease at most."""
     grace_s: Seconds = 10.0
     """How long a training may take to reach its next step boundary when it is to stop."""
     threads: Annotated[int, Field(ge=1)] | None = None

@@ -22,7 +22,7 @@ HEADER = """\
 # A study: which token mixer should each layer use?
 # Run it:      search run study.yaml --budget 20
 # Change one:  search run study.yaml --set training.steps=200
-# Every setting is written out; a line that is removed keeps the value shown here.
+# Every setting is written out; one whose line is removed has its default.
 """
 CHOICE_NOTE = "A choice: its kind, or kind(field=value, ...); `search mixers list` names them all."
 
