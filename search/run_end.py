@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from search.assignments import Ended
 from search.budget import Budget
 from search.observer import RunObserver, RunOutcome
-from search.rows import FINAL_STATES, Counts, StudyRow, StudyState, TrialRow
+from search.rows import FINAL_STATES, StudyRow, StudyState, TrialRow
 from search.stopping import StopFlag
 from search.worker import Tally
 
@@ -18,29 +18,20 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
-def counts_of(row: StudyRow, rows: Sequence[TrialRow]) -> Counts:
-    """Counts what a study has spent, from its rows; FLOPs are known inside a claim only."""
-    by_phase: dict[str, int] = {}
-    for trial in rows:
-        by_phase[trial.phase] = by_phase.get(trial.phase, 0) + 1
-    return Counts(by_phase=by_phase, started=len(rows), busy_s=row.busy_s, flops=0)
-
-
 def used_up(store: Store, row: StudyRow, budget: Budget) -> Ended | None:
-    """Says that a budget of trials or time allows nothing, before anything is prepared."""
+    """Says that a budget allows nothing, before anything is prepared.
+
+    A trial that waits has its place in a budget of trials or FLOPs, and goes on.
+    """
     rows = store.rows(row.id, curves=False)
     waiting = any(trial.state not in FINAL_STATES for trial in rows)
-    if budget.unit == "flops" or (waiting and budget.unit == "trials"):
+    if waiting and budget.unit != "seconds":
         return None
-    counts = counts_of(row, rows)
+    counts = store.counts(row.id)
     if not budget.is_used_up(counts):
         return None
     spent = budget.words(budget.spent(counts))
-    return Ended(
-        "budget",
-        f"nothing started: the study has used {spent}, the budget is {budget}; "
-        "raise --budget to go on",
-    )
+    return Ended("budget", f"nothing started: the study has used {spent} of {budget}")
 
 
 def report_end(

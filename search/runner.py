@@ -12,7 +12,7 @@ from search.claims import FINGERPRINT, Claims
 from search.errors import InputError
 from search.observer import RunObserver, RunOutcome, StudyStart
 from search.rows import StudyRow
-from search.run_end import counts_of, report_end, used_up
+from search.run_end import report_end, used_up
 from search.settings import Settings, settings
 from search.space import Space
 from search.stopping import INTERRUPTED, StopFlag, stop_on_signals
@@ -81,12 +81,12 @@ def run_study(
     refuse_other_data(row, prepared)
     if row.state in ("paused", "stopped"):
         store.set_study_state(row.id, "running", None)
-    worker_id = store.register_worker()
     runner: TrialRunner = (
         ObjectiveRunner(objective, study.objective)
         if objective is not None
         else make_training_runner(study, local, in_process=in_process)
     )
+    worker_id = store.register_worker()
     claims = make_claims(store, row, study, strategy, budget, worker_id, prepared)
     worker = Worker(
         store, row.id, claims, runner, budget=budget, observer=observer, stop=stop, settings=local
@@ -266,7 +266,7 @@ def start_of(
         study_id=row.id,
         store=store.url,
         budget=budget,
-        spent=budget.spent(counts_of(row, store.rows(row.id, curves=False))),
+        spent=budget.spent(store.counts(row.id)),
         n_trials=row.n_trials,
         space_size=Space.of(study).size,
         objective=study.objective,

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from search.errors import StoreError
-from search.rows import (
-    Claim,
-    CommitOutcome,
-    StudyRow,
-    StudyState,
-    TrialRow,
-    VerdictRow,
-)
+from search.rows import Claim, CommitOutcome, Counts, StudyRow, StudyState, TrialRow, VerdictRow
 from search.store import claiming, leases, query, reading, results, studies
 from search.store.address import Address, parse_address
 from search.store.engine import database_time, make_engine
@@ -141,6 +134,11 @@ class Store:
         """Return all studies, oldest first."""
         with self.reading() as connection:
             return studies.all_studies(connection)
+
+    def counts(self, study: str | int) -> Counts:
+        """Return what a budget is compared with, as a claim would see it now."""
+        with self.reading() as connection:
+            return claiming.count(connection, studies.find_row(connection, study))
 
     def set_study_state(self, study_id: int, state: StudyState, reason: str | None) -> None:
         """Set a study's state and why.
@@ -375,7 +373,7 @@ class Store:
     def leaderboard(self, study: str | int, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the rows of the view `pareto` of a study, best first."""
         with self.reading() as connection:
-            name = studies.study_row(connection, studies.find_study(connection, study)).name
+            name = studies.find_row(connection, study).name
             return reading.leaderboard(connection, name, limit)
 
     def view(self, name: str, study: str | None = None) -> list[dict[str, Any]]:

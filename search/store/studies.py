@@ -176,6 +176,12 @@ def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
     )
 
 
+def find_row(connection: Connection, study: str | int) -> AnyRow:
+    """Return the row of `studies` of a study named by name or id; raises as `find_study` does."""
+    study_id = find_study(connection, study)
+    return connection.execute(select(Study).where(Study.id == study_id)).one()
+
+
 def busy_seconds(connection: Connection, study: AnyRow) -> float:
     """Return the seconds during which a study had a live lease, up to now.
 

@@ -92,7 +92,10 @@ def test__run_study__flops_budget__is_reserved_and_never_exceeded(store):
     assert len(rows) >= 3
     assert spent <= Budget.parse(budget).amount
     assert "needs" in outcome.message
-    assert search.run(spec, budget, store, name="flops", in_process=True).started == 0
+    seen = Recorder()
+    again = search.run(spec, budget, store, name="flops", in_process=True, observer=seen)
+    assert again.started == 0
+    assert seen.study.spent == spent
 
 
 def test__run_study__other_data_than_it_was_begun_with__is_refused(store, monkeypatch):

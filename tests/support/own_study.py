@@ -8,7 +8,7 @@ from typing import Any
 
 import search
 from search.api import study_of
-from search.observer import RunObserver, RunOutcome, TrialStart
+from search.observer import RunObserver, RunOutcome, StudyStart, TrialStart
 from search.rows import TrialRow
 from search.study import StudySpec
 
@@ -43,11 +43,16 @@ class Recorder(RunObserver):
     """Keeps what a run tells."""
 
     def __init__(self) -> None:
+        self.study: StudyStart | None = None
         self.started: list[TrialStart] = []
         self.rows: list[TrialRow] = []
         self.readings: list[tuple[int, dict[str, float]]] = []
         self.messages: list[str] = []
         self.outcome: RunOutcome | None = None
+
+    def study_started(self, start: StudyStart) -> None:
+        """Keep it."""
+        self.study = start
 
     def trial_started(self, trial: TrialStart) -> None:
         self.started.append(trial)
