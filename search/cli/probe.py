@@ -52,7 +52,7 @@ def probe(
 
     encoder = read_spec(spec, d_model=d_model, d_ff=d_ff, seq_len=seq_len, vocab_size=vocab_size)
     if size == "full":
-        note("probing in full, about half a minute for four layers of width 64; --size small takes seconds")
+        note("probing in full: half a minute for four narrow layers; --size small takes seconds")
     try:
         reading = probe_spec(encoder, seed=seed, size=size)
     except ProbeError as error:
