@@ -56,7 +56,9 @@ def report_end(
         ended = tally.ended or Ended("budget", "the time budget is used up")
         reason, message = ended.reason, ended.message
     states: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
-    if stop.reason is None:
+    # While another worker has a trial in hand the study goes on.
+    elsewhere = any(trial.state in ("proposed", "running") for trial in rows)
+    if stop.reason is None and not elsewhere:
         store.set_study_state(row.id, states.get(reason, "completed"), reason)
     outcome = RunOutcome(
         study=row.name,

@@ -8,8 +8,9 @@ import threading
 import time
 
 import pytest
-from own_study import Recorder, own_study
+from own_study import Recorder, loss, own_study
 
+import search
 from search.assignments import Ended
 from search.budget import Budget
 from search.errors import StoreError
@@ -161,6 +162,21 @@ def test__worker__asked_to_stop__queues_the_trial_and_the_next_run_takes_it_up(s
     assert states(store) == ["completed"] * 4
     assert second.seen[0].spec.arch_id == waiting.arch_id
     assert worker.tally.started == 2
+
+
+def test__run__another_worker_has_a_trial_in_hand__study_has_not_ended(store):
+    study = own_study(n_layers=2)
+    row = store.ensure_study("shared", study, {})
+    claim = store.reserve(row.id, store.register_worker(), lambda counts: "search")
+    mixers = tuple(study.space.choices[:2])
+    store.commit(claim, study.encoder_spec(mixers), seed=0, seed_index=0, training_key="k")
+    outcome = search.run(study, 3, store, name="shared", objective=loss)
+    assert (outcome.exit_code, outcome.n_trials) == (0, 3)
+    assert store.study("shared").state == "running"
+
+    store.finish(claim, result())
+    search.run(study, 4, store, name="shared", objective=loss)
+    assert store.study("shared").state == "completed"
 
 
 def test__worker__second_interrupt__leaves_the_same_state(store):
