@@ -37,7 +37,7 @@ def question(**changes: Any) -> Question:
         "validations": 6,
         "task": "mlm on sotu",
         "size": "4 layers, d_model 64, 64 tokens, vocabulary 512",
-        "recipe": "AdamW, peak learning rate 0.006, 30% warm-up, batch 32",
+        "recipe": "AdamW, peak learning rate 0.012, 30% warm-up, batch 32",
     }
     return Question(**(facts | changes))
 
