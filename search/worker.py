@@ -174,7 +174,9 @@ class Worker:
     def _deadline(self) -> float:
         if self.budget.unit != "seconds":
             return float("inf")
-        return self.clock() + self.budget.amount - self.store.study(self.study_id).busy_s
+        # Read before the clock: the other way round the trial would end early by what reading took.
+        busy_s = self.store.study(self.study_id).busy_s
+        return self.clock() + self.budget.amount - busy_s
 
     def _settle(self, claim: Claim, outcome: TrialResult | TrialFailure) -> None:
         if isinstance(outcome, TrialFailure):

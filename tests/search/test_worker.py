@@ -222,6 +222,27 @@ def test__worker__time_is_up_in_mid_trial__keeps_its_partial_values_and_ends(sto
     assert worker.tally.started == 2
 
 
+def test__worker__store_is_slow_to_read__time_budget_does_not_end_early(store, monkeypatch):
+    clock = Clock()
+    read = store.study
+
+    def slow_study(study):
+        clock.now += 5.0
+        return read(study)
+
+    def until_time_is_up(on_message, should_stop):
+        began = clock.now
+        while should_stop() is None:
+            clock.now += 1.0
+        assert clock.now - began >= 60.0 - 1.0  # the second is for what this test really takes
+        return result(outcome="stopped", reason=OUT_OF_TIME, splits=())
+
+    worker = make_worker(store, Scripted(until_time_is_up), "60s", clock=clock)
+    monkeypatch.setattr(store, "study", slow_study)
+    worker.work()
+    assert states(store) == ["stopped"]
+
+
 def test__worker__time_already_spent__starts_and_resumes_nothing(store):
     stop = StopFlag()
 
