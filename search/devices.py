@@ -108,17 +108,19 @@ def device_variables(
     Args:
         device: ``cpu`` or ``cuda:i``, i counted among the GPUs that this process may use.
         threads: threads of the process.
-        outer: where ``CUDA_VISIBLE_DEVICES`` says which GPUs may be used; default ``os.environ``.
+        outer: where ``CUDA_VISIBLE_DEVICES`` says which GPUs may be used and ``OMP_WAIT_POLICY``
+            how threads wait; default ``os.environ``.
 
     Raises:
         InputError: the name is neither, or the GPU is not among those that may be used.
     """
+    outer = os.environ if outer is None else outer
     kind, _, number = device.partition(":")
     if device != "cpu" and (kind != "cuda" or not number.isdecimal()):
         raise InputError(f"device {device!r} is unknown; use cpu or cuda:0, cuda:1, ...")
     visible = ""
     if kind == "cuda":
-        allowed = (os.environ if outer is None else outer).get("CUDA_VISIBLE_DEVICES")
+        allowed = outer.get("CUDA_VISIBLE_DEVICES")
         names = [number] if allowed is None else [name.strip() for name in allowed.split(",")]
         index = 0 if allowed is None else int(number)
         if index >= len(names) or not names[index]:
@@ -126,6 +128,9 @@ def device_variables(
         visible = names[index]
     threads_variables = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {
+        # Threads that spin while they wait for each other make a step 20 times slower as soon as
+        # another program takes one of their cores.
+        "OMP_WAIT_POLICY": outer.get("OMP_WAIT_POLICY", "PASSIVE"),
         "CUDA_VISIBLE_DEVICES": visible,
         "TOKENIZERS_PARALLELISM": "false",
         **dict.fromkeys(threads_variables, str(threads)),

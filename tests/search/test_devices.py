@@ -79,6 +79,12 @@ def test__device_variables__slot__sees_its_device_only(device, outer, visible):
     assert variables["OMP_NUM_THREADS"] == "2"
 
 
+def test__device_variables__waiting_threads__sleep_unless_told_otherwise():
+    assert device_variables("cpu", 2, {})["OMP_WAIT_POLICY"] == "PASSIVE"
+    told = device_variables("cpu", 2, {"OMP_WAIT_POLICY": "ACTIVE"})
+    assert told["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
 @pytest.mark.parametrize("outer", [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": ""}])
 def test__device_variables__gpu_that_may_not_be_used__refused(outer):
     with pytest.raises(InputError, match="hidden by CUDA_VISIBLE_DEVICES"):
