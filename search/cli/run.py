@@ -148,6 +148,10 @@ def assemble(
         "task.tokenizer": tokenizer,
         "seed": seed,
     }
+    if tokenizer is not None and not any(s.startswith("task.vocab_size=") for s in settings):
+        from search.data.tokenizer import vocabulary_size
+
+        options["task.vocab_size"] = vocabulary_size(tokenizer)
     overrides = [*settings, *_as_settings(options)]
     if path is not None:
         return load_study(path, overrides)
