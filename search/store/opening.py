@@ -19,8 +19,8 @@ NETWORK_TYPES = frozenset(
     }
 )
 WAYS_OUT = (
-    "use PostgreSQL (--store postgresql://...), or run 'search serve' beside the file and "
-    "'search worker --server URL' elsewhere"
+    "use PostgreSQL (--store postgresql://...), or keep the file on a local disk and work from "
+    "that one machine"
 )
 
 

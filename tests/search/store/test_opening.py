@@ -209,7 +209,7 @@ def test__check_file__network_file_system__refused_with_two_ways_out(tmp_path):
     message = str(caught.value)
     assert "(nfs)" in message
     assert "PostgreSQL" in message
-    assert "search serve" in message
+    assert "local disk" in message
 
 
 def test__check_file__link_to_a_network_file_system__refused(tmp_path):
