@@ -53,8 +53,11 @@ def in_unit(question: Question) -> str:
 
 
 def two_digits(value: float | None) -> str:
-    """A number with two significant digits."""
-    return ABSENT if value is None else f"{value:.2g}"
+    """A number with two significant digits, without an exponent where it is large."""
+    if value is None:
+        return ABSENT
+    rounded = f"{value:.2g}"
+    return f"{float(rounded):.0f}" if abs(value) >= 99.5 else rounded
 
 
 def scaled(value: float | None) -> str:
