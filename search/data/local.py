@@ -50,6 +50,9 @@ def hidden(file: Path, root: Path) -> bool:
 
 def read_file(path: Path, name: str, text_column: str) -> list[Document]:
     """Return the documents of one file; `name` is what they are called."""
+    if path.exists() and not path.is_file():
+        # A pipe would keep us waiting for its writer, and a device may never end.
+        raise InputError(f"{path}: is neither a file nor a folder; save the text in a file")
     ending = path.suffix.lower()
     if ending == ".parquet":
         return documents_of_rows(name, read_parquet(path, text_column))

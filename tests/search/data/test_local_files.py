@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,6 +139,13 @@ def test__read_local__broken_table__says_where(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert words in refusal(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["pipe.txt", "pipe.parquet"])
+def test__read_local__pipe__refused_without_waiting(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    assert "neither a file nor a folder" in refusal(tmp_path / name)
 
 
 def test__read_local__folder_without_texts__lists_endings(tmp_path: Path) -> None:
