@@ -161,7 +161,8 @@ def assemble(
 def _as_settings(options: dict[str, str | int | None]) -> Iterator[str]:
     for path, value in options.items():
         if value is not None:
-            yield f"{path}={json_module.dumps(value)}"
+            # YAML does not join the two escapes by which JSON writes an emoji.
+            yield f"{path}={json_module.dumps(value, ensure_ascii=False)}"
 
 
 def choose_device(device: str) -> None:

@@ -34,3 +34,10 @@ def test__tokenizer__given_with_a_size__keeps_that_size(tokenizer: str) -> None:
     task = assemble(None, ["task.vocab_size=128"], tokenizer=tokenizer).task
     assert isinstance(task, MlmConfig)
     assert task.vocab_size == 128
+
+
+@pytest.mark.parametrize("name", ["\u00fc \U0001f600 'q\".txt", "a\\b: [c] #d.txt", "-dash.txt"])
+def test__data__unusual_name__arrives_unchanged(name: str) -> None:
+    task = assemble(None, [], data=name).task
+    assert isinstance(task, MlmConfig)
+    assert task.data.source == name
