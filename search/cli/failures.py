@@ -34,8 +34,9 @@ def describe(error: BaseException) -> tuple[str, int]:
     Returns:
         The line, without a traceback, and the exit code (see `EXIT_CODES`).
     """
-    line, code = _describe(error)
-    return " ".join(line.split()), code
+    text, code = _describe(error)
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "; ".join(line for line in lines if line), code
 
 
 def _describe(error: BaseException) -> tuple[str, int]:

@@ -37,7 +37,7 @@ def test__describe__any_error__documented_code(error: BaseException, code: int) 
 
 def test__describe__several_lines__joined_to_one() -> None:
     line, _ = describe(SpecError("blocks.0: unknown key\n  blocks.1: missing"))
-    assert line == "blocks.0: unknown key blocks.1: missing"
+    assert line == "blocks.0: unknown key; blocks.1: missing"
 
 
 def test__describe__file_error__names_the_file() -> None:
