@@ -24,7 +24,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = _take_debug(arguments)
     if not debug:
         _quieten_third_parties()
-    sys.exit(_run(arguments, debug))
+    try:
+        code = _run(arguments, debug)
+    except KeyboardInterrupt as error:  # before the command began, while modules are imported
+        code = _fail(*describe(error))
+    sys.exit(code)
 
 
 def _run(arguments: list[str], debug: bool) -> int:

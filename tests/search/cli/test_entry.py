@@ -68,6 +68,21 @@ def test__ctrl_c__in_any_command__one_line_and_code_130(
     assert done.error_line.startswith("search: interrupted")
 
 
+def test__ctrl_c__while_modules_are_imported__one_line_and_code_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import search.cli.app
+
+    class Interrupted:
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, search.cli.app.__name__, Interrupted())
+    done = call(capsys, "ls")
+    assert done.code == 130
+    assert done.error_line.startswith("search: interrupted")
+
+
 def test__reader_of_the_pipe_goes_away__quiet(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
