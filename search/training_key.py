@@ -49,6 +49,24 @@ def training_key(
             for kind in kinds
             if kind in plugins and normalise(plugins[kind][0]) != OWN_DISTRIBUTION
         },
+        "task_and_metrics": task_and_metric_versions(study),
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def task_and_metric_versions(study: StudySpec) -> dict[str, tuple[str, str]]:
+    """Returns distribution and version of the study's third-party task and metrics, by name."""
+    from search.metrics import metric_registry
+    from search.tasks.base import task_registry
+
+    wanted = (
+        (task_registry(), {study.task.kind}),
+        (metric_registry(), {*study.objectives, *study.metrics}),
+    )
+    return {
+        entry.kind: (entry.distribution, entry.version)
+        for registry, names in wanted
+        for entry in registry.entries()
+        if entry.kind in names and normalise(entry.distribution) != OWN_DISTRIBUTION
+    }

@@ -1,6 +1,7 @@
 from own_study import own_study
 
 from mixers.notation import parse_architecture
+from search.metrics import Accuracy, Loss, metric_registry
 from search.study_file import study_from, with_overrides
 from search.training_key import training_key
 
@@ -41,3 +42,15 @@ def test__training_key__third_party_version__changes_it_for_its_own_mixers_only(
     newer = PLUGINS | {"sepconv": ("acme", "2")}
     assert key(plugins=theirs) != key(plugins=newer)
     assert key(plugins=theirs, stack="attention") == key(plugins=newer, stack="attention")
+
+
+def test__training_key__changed_metric_of_a_script__changes_it():
+    settings = ("task={kind: mlm}", "objectives=[loss]", "metrics=[local.own]")
+    keys = []
+    try:
+        for metric in (Loss, Accuracy):
+            metric_registry().register(metric, "local.own")
+            keys.append(key(*settings, stack="sepconv"))
+    finally:
+        metric_registry().unregister("local.own")
+    assert keys[0] != keys[1]
