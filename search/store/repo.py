@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy import Connection, Engine
 
 from search.errors import StoreError
 from search.rows import Claim, CommitOutcome, Counts, StudyRow, StudyState, TrialRow, VerdictRow
-from search.store import claiming, leases, query, reading, results, studies
+from search.store import claiming, leases, query, reading, results, studies, workers
 from search.store.address import Address, parse_address
 from search.store.engine import database_time, make_engine
 from search.store.engine import reading as read_transaction
 from search.store.engine import writing as write_transaction
 from search.store.opening import WAYS_OUT, check_file
 from search.store.schema import inspect_schema, migrate, require_current
-from search.store.tables import Attempt, Worker
 from search.store.views import find_view
 
 if TYPE_CHECKING:
@@ -169,48 +168,19 @@ class Store:
             StoreError: An SQLite store is in use by a worker on another machine.
         """
         host = host or socket.gethostname()
-        pid = pid or os.getpid()
         with self.writing(STUDIES_LOCK) as connection:
-            if self.address.is_sqlite:
-                self.refuse_second_host(connection, host)
-            return connection.execute(
-                insert(Worker)
-                .values(
-                    name=f"{host}-{pid}",
-                    host=host,
-                    pid=pid,
-                    devices=list(devices),
-                    started_at=database_time(connection),
+            other = workers.busy_elsewhere(connection, host) if self.address.is_sqlite else None
+            if other is not None:  # SQLite's locks do not reach another machine.
+                raise StoreError(
+                    f"{self.url}: a worker on {other} uses this SQLite file, and it cannot be "
+                    f"shared between machines; {WAYS_OUT}"
                 )
-                .returning(Worker.id)
-            ).scalar_one()
-
-    def refuse_second_host(self, connection: Connection, host: str) -> None:
-        """SQLite's locks do not reach another machine."""
-        other = connection.execute(
-            select(Worker.host)
-            .join(Attempt, Attempt.worker_id == Worker.id)
-            .where(
-                Worker.host != host,
-                Attempt.ended_at.is_(None),
-                Attempt.lease_expires_at > database_time(connection),
-            )
-            .limit(1)
-        ).scalar_one_or_none()
-        if other is not None:
-            raise StoreError(
-                f"{self.url}: a worker on {other} uses this SQLite file, and it cannot be shared "
-                f"between machines; {WAYS_OUT}"
-            )
+            return workers.register(connection, host, pid or os.getpid(), devices)
 
     def close_worker(self, worker_id: int) -> None:
         """Note that a worker ended in good order."""
         with self.writing() as connection:
-            connection.execute(
-                update(Worker)
-                .where(Worker.id == worker_id)
-                .values(closed_at=database_time(connection))
-            )
+            workers.close(connection, worker_id)
 
     # Claims
 

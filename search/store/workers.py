@@ -1,0 +1,43 @@
+"""Rows of the processes that claim trials."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, insert, select, update
+
+from search.store.engine import database_time
+from search.store.tables import Attempt, Worker
+
+
+def register(connection: Connection, host: str, pid: int, devices: Sequence[str]) -> int:
+    """Insert a worker; returns its id."""
+    return connection.execute(
+        insert(Worker)
+        .values(
+            name=f"{host}-{pid}",
+            host=host,
+            pid=pid,
+            devices=list(devices),
+            started_at=database_time(connection),
+        )
+        .returning(Worker.id)
+    ).scalar_one()
+
+
+def busy_elsewhere(connection: Connection, host: str) -> str | None:
+    """Return another machine whose worker has a live attempt, or None."""
+    return connection.execute(
+        select(Worker.host)
+        .join(Attempt, Attempt.worker_id == Worker.id)
+        .where(
+            Worker.host != host,
+            Attempt.ended_at.is_(None),
+            Attempt.lease_expires_at > database_time(connection),
+        )
+        .limit(1)
+    ).scalar_one_or_none()
+
+
+def close(connection: Connection, worker_id: int) -> None:
+    """Note that a worker ended in good order."""
+    now = database_time(connection)
+    connection.execute(update(Worker).where(Worker.id == worker_id).values(closed_at=now))
