@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from search.strategies.base import Strategy
     from search.study import StudySpec
 
+MOST_FLOPS = 2**63 - 1
+"""The largest integer that both databases hold."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -180,14 +183,23 @@ def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:
 
 
 def flops_of(study: StudySpec, spec: EncoderSpec) -> int:
-    """Returns the training FLOPs of an architecture; none are known for an own objective."""
+    """Returns the training FLOPs of an architecture; none are known for an own objective.
+
+    Raises:
+        InputError: They are more than the store can count.
+    """
     if isinstance(study.task, ObjectiveConfig):
         return 0
     from mixers.cost import count_flops
 
-    return training_flops(
-        count_flops(spec), steps=study.training.steps, batch_size=study.training.batch_size
-    )
+    training = study.training
+    flops = training_flops(count_flops(spec), steps=training.steps, batch_size=training.batch_size)
+    if flops > MOST_FLOPS:
+        raise InputError(
+            f"training.steps: {training.steps} steps of {training.batch_size} sequences take "
+            f"{flops:.1e} FLOPs a trial, more than can be counted; lower one of them"
+        )
+    return flops
 
 
 def prepare(study: StudySpec, cache_dir: Path) -> Prepared:
