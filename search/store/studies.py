@@ -31,8 +31,13 @@ def ensure_study(
     """Create a study, or continue the one of that name.
 
     Raises:
-        InputError: The name is bound to another spec; names the paths that differ.
+        InputError: The name is blank, or bound to another spec; names the paths that differ.
     """
+    if not name.strip() or not name.isprintable():
+        raise InputError(
+            f"the name {name!r} of a study could not be read in a list; give it a visible one, "
+            "without line ends"
+        )
     document = json.loads(canonical_json(spec))
     now = database_time(connection)
     found = connection.execute(select(Study).where(Study.name == name)).one_or_none()

@@ -17,6 +17,19 @@ def test__ensure_study__same_name_and_spec__continues(store):
     assert [event["kind"] for event in store.events()] == ["study_created"]
 
 
+@pytest.mark.parametrize("name", ["", "  ", "two\nlines", "a\tb", "\x1b[31mred"])
+def test__ensure_study__name_that_no_list_could_show__refused(store, name):
+    with pytest.raises(InputError, match="name"):
+        store.ensure_study(name, store_factory.study_spec(), store_factory.PLUGINS)
+    assert store.studies() == []
+
+
+@pytest.mark.parametrize("name", ["two words", "gr\u00f6\u00dfe \U0001f600", "it's; --", "a/b"])
+def test__ensure_study__unusual_name__is_found_again(store, name):
+    store.ensure_study(name, store_factory.study_spec(), store_factory.PLUGINS)
+    assert store.study(name).name == name
+
+
 def test__ensure_study__other_spec__names_the_paths(store):
     store.ensure_study("demo", store_factory.study_spec(), store_factory.PLUGINS)
     changed = store_factory.study_spec(
