@@ -17,6 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from mixers.activation import Activation
 from mixers.config import FrozenModel, Items, MixerConfig, canonical_json
+from mixers.notation import MOST_LAYERS
 from mixers.spec import AnyMixer, BlockSpec, EncoderSpec
 from search.tasks.base import TaskConfig, TaskSizes
 from search.tasks.objective import StudyTasks
@@ -72,7 +73,7 @@ class EncoderTemplate(Section):
 
     d_model: Annotated[int, Field(ge=1)] = 64
     """Features per token."""
-    n_layers: Annotated[int, Field(ge=1)] = 4
+    n_layers: Annotated[int, Field(ge=1, le=MOST_LAYERS)] = 4
     """Number of blocks of every architecture of the space; only baselines may be shorter."""
     d_ff: Annotated[int, Field(ge=0)] = 256
     """Width of the feed-forward layers; 0 = none."""

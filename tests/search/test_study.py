@@ -133,6 +133,7 @@ def test__C26__misspelt_name_anywhere__is_refused_with_full_path_and_nearest_nam
         (["metrics=[loss]"], r"metrics\.0: metric 'loss' is named twice"),
         (["baselines.cheap=attention"], r"baselines\.cheap: the same choice as .*reference"),
         (["training.validations=900"], r"training\.validations: 900 readings .* 600 steps"),
+        (["encoder.n_layers=1000000000"], r"encoder\.n_layers: .*less than or equal to 10000"),
         (["training.steps=0"], r"training\.steps: .*greater than or equal to 1"),
         (["training.steps=2.5"], r"training\.steps: .*integer"),
         (["training.learning_rate=.inf"], r"training\.learning_rate: .*finite"),
