@@ -1,16 +1,21 @@
 """The boundary that keeps NaN and infinities out of the store."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from search.errors import InputError
 
+LARGEST = 1e150
+"""Beyond it a number is as good as infinite: its square is, and with it the spread of repeats."""
+
 
 def non_finite(document: Any, path: str = "") -> str | None:
-    """Return where a document holds a NaN or an infinity ("loss is nan"), None if nowhere."""
+    """Return where a document holds a NaN or an infinity ("loss is nan"), None if nowhere.
+
+    A number beyond `LARGEST` counts as infinite.
+    """
     if isinstance(document, float):
-        return None if math.isfinite(document) else f"{path or 'value'} is {document}"
+        return None if abs(document) <= LARGEST else f"{path or 'value'} is {document}"
     if isinstance(document, Mapping):
         items = [(str(key), value) for key, value in document.items()]
     elif isinstance(document, list | tuple):

@@ -83,6 +83,19 @@ def test__own_objective__exits_or_hides_exceptions__is_one_trial_that_failed_or_
     assert "loss is nan at step 1" in hidden.message
 
 
+def test__own_objective__number_whose_square_is_infinite__has_diverged_and_the_rest_counts(
+    tmp_path,
+):
+    def grows(architecture, seed, report):
+        return 1e200 if "sepconv" in str(architecture.blocks) else 1.0
+
+    outcome = run_own(tmp_path, 9, grows)
+    rows = stored_rows(tmp_path, outcome)
+    assert outcome.exit_code == 0
+    assert all((row.state == "diverged") == ("S" in row.code) for row in rows)
+    assert "loss is 1e+200" in next(row.reason for row in rows if row.state == "diverged")
+
+
 def test__own_objective__changed_source__is_another_study(tmp_path):
     def first(architecture, seed, report):
         return 1.0
