@@ -33,9 +33,9 @@ from search.messages import (
     TrialFailure,
     TrialResult,
 )
-from search.probe import BASES, probe
+from search.probe import probe
 from search.proof import mixer_proof
-from search.tasks.base import build_task, task_registry
+from search.tasks.base import PROBE_CONTEXTS, build_task, task_registry
 from search.tasks.evaluation import evaluate
 from search.training import Training, autocast, train
 
@@ -157,7 +157,7 @@ def prepared_task(config: TaskConfig, seed: int, cache_dir: str) -> Prepared:
     if key not in SHARED:
         task = build_task(config, seed=seed, cache_dir=Path(cache_dir))
         task.prepare()
-        contexts = task.probe_contexts(BASES["small"])
+        contexts = task.probe_contexts(PROBE_CONTEXTS)
         if len(SHARED) >= KEPT_TASKS:
             SHARED.pop(next(iter(SHARED)))
         SHARED[key] = Prepared(task, contexts, task.probe_vocabulary())

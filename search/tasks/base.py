@@ -37,6 +37,9 @@ __all__ = [
     "task_registry",
 ]
 
+PROBE_CONTEXTS = 24
+"""Inputs that the probe of every trial asks a task for; `prepare` refuses data that has fewer."""
+
 Batch = dict[str, "Tensor"]
 
 

@@ -21,7 +21,7 @@ from search.data.splits import SPLITS, Split
 from search.data.streams import Longs, TokenisedCorpus
 from search.data.windows import TrainingWindows, Windows, even_sample, read_windows, tile
 from search.errors import InputError
-from search.tasks.base import Batch, Task, TaskConfig, TaskSizes
+from search.tasks.base import PROBE_CONTEXTS, Batch, Task, TaskConfig, TaskSizes
 from search.tasks.masking import Masked, mask_tokens
 
 if TYPE_CHECKING:
@@ -75,10 +75,15 @@ class MaskedLanguageModelling(Task[MlmConfig]):
         """Read the text, train or load the tokenizer, tokenise; cached, idempotent.
 
         Raises:
-            InputError: The data is missing, unreadable or too little, or the tokenizer does not
-                fit.
+            InputError: The data is missing, unreadable, too little or all the same, or the
+                tokenizer does not fit.
         """
-        _ = self.corpus
+        if len(self.ordinary_ids) < 2:
+            raise InputError(
+                f"{self.corpus.facts['source']}: the training split holds fewer than two different "
+                "tokens, so there is nothing to learn; give other text"
+            )
+        self.probe_windows(PROBE_CONTEXTS)
 
     @functools.cached_property
     def corpus(self) -> TokenisedCorpus:
@@ -274,6 +279,16 @@ class MaskedLanguageModelling(Task[MlmConfig]):
         """
         import torch
 
+        tokens = self.corpus.streams["selection"].tokens
+        ids, _ = read_windows(tokens, self.probe_windows(n), self.config.seq_len, pad_id=0)
+        return torch.from_numpy(ids)  # type: ignore[return-value]
+
+    def probe_windows(self, n: int) -> Windows:
+        """Return the n windows that `probe_contexts` reads.
+
+        Raises:
+            InputError: The split has fewer than n * seq_len tokens.
+        """
         seq_len = self.config.seq_len
         stream = self.corpus.streams["selection"]
         windows = tile(stream, seq_len)
@@ -286,9 +301,7 @@ class MaskedLanguageModelling(Task[MlmConfig]):
                 f"{self.corpus.facts['source']}: the selection split has {len(stream.tokens)} "
                 f"tokens, {n} probe contexts of {seq_len} need {n * seq_len}; give more text"
             )
-        chosen = full.take(np.arange(n) * len(full) // n)
-        ids, _ = read_windows(stream.tokens, chosen, seq_len, pad_id=0)
-        return torch.from_numpy(ids)  # type: ignore[return-value]
+        return full.take(np.arange(n) * len(full) // n)
 
     def probe_vocabulary(self) -> LongTensor:
         """Return the ids that occur in the training split and are not special, ascending."""

@@ -11,7 +11,9 @@ from mixers.spec import EncoderSpec
 from search.data.spec import DataSpec
 from search.data.tokenizer import train_wordpiece
 from search.errors import InputError
+from search.probe import BASES
 from search.tasks import SPLITS, build_task, task_registry
+from search.tasks.base import PROBE_CONTEXTS
 from search.tasks.mlm import MaskedLanguageModelling, MlmConfig
 
 MakeTask = Callable[..., MaskedLanguageModelling]
@@ -194,6 +196,24 @@ def test__prepare__too_little_text__one_line_with_counts(tmp_path: Path, text: s
     assert "tiny.txt: too little text" in text
     assert "test 0" in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "seq_len", "reason"),
+    [("a " * 20_000, 16, "two different tokens"), (words(6_000), 64, "24 probe contexts of 64")],
+)
+def test__prepare__text_that_no_probe_could_use__refused_before_any_trial(
+    tmp_path: Path, text: str, seq_len: int, reason: str
+) -> None:
+    path = tmp_path / "odd.txt"
+    path.write_text(text, encoding="utf-8")
+    config = MlmConfig(data=DataSpec(source=str(path)), seq_len=seq_len)
+    with pytest.raises(InputError, match=reason):
+        MaskedLanguageModelling(config, seed=0, cache_dir=tmp_path / "cache").prepare()
+
+
+def test__probe_contexts__small_probe__takes_as_many_as_are_promised() -> None:
+    assert BASES["small"] == PROBE_CONTEXTS
 
 
 def test__prepare__given_tokenizer__is_used_and_kept(make_task: MakeTask, tmp_path: Path) -> None:
