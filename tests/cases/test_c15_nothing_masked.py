@@ -14,10 +14,10 @@ from search.tasks.mlm import MaskedLanguageModelling, MlmConfig
 
 @pytest.fixture
 def task(tmp_path: Path) -> MaskedLanguageModelling:
-    """A task on 400 texts of one to four one-letter words, so of one to four tokens."""
+    """A task on 1,200 texts of one to four one-letter words, so of one to four tokens."""
     rng = np.random.default_rng(0)
     letters = [chr(ord("a") + i) for i in range(20)]
-    texts = [" ".join(rng.choice(letters, 1 + i % 4)) for i in range(400)]
+    texts = [" ".join(rng.choice(letters, 1 + i % 4)) for i in range(1200)]
     (tmp_path / "texts.csv").write_text("\n".join(["text", *texts]), encoding="utf-8")
     data = DataSpec(source=str(tmp_path / "texts.csv"))
     task = MaskedLanguageModelling(
