@@ -77,10 +77,14 @@ def run_study(
     local = settings()
     check_runnable(study, budget, objective)
     strategy = strategy_of(study)
-    row = store.ensure_study(name or study.default_name, study, plugins_of(study))
+    name = name or study.default_name
+    is_new = all(known.name != name for known in store.studies())
+    # A new study whose data cannot be used leaves no row behind.
+    prepared = prepare(study, local.cache_dir) if is_new else None
+    row = store.ensure_study(name, study, plugins_of(study))
     if used := used_up(store, row, budget):
         return report_end(store, row, Tally(ended=used), stop, observer, again)
-    prepared = prepare(study, local.cache_dir)
+    prepared = prepared or prepare(study, local.cache_dir)
     refuse_other_data(row, prepared)
     if row.state in ("paused", "stopped"):
         store.set_study_state(row.id, "running", None)

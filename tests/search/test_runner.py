@@ -126,6 +126,16 @@ def test__run_study__sampler_refuses_a_value__is_refused_before_the_study_exists
     assert store.studies() == []
 
 
+def test__run_study__new_study_without_its_data__is_refused_before_the_study_exists(
+    store, tmp_path
+):
+    data = {"source": str(tmp_path / "nowhere.txt")}
+    missing = study_from({"task": {"kind": "mlm", "data": data}})
+    with pytest.raises(InputError, match=r"nowhere\.txt"):
+        search.run(missing, 1, store)
+    assert store.studies() == []
+
+
 def test__plan_study__small_task__times_both_extremes_and_stores_nothing(store):
     plan = plan_study(study("none"), Budget.parse(9), store=store)
     assert plan.trials == (9, 9)
