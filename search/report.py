@@ -137,13 +137,13 @@ def _leaderboard(answer: Answer, room: Room | None) -> Section:
         "layers": [row.code for row in shown],
         "what": [_names(row, full=full) for row in shown],
         ">selection": [value_text(row.selection, question) for row in shown],
-        ">test": [value_text(row.test, question) for row in shown],
-        ">SD (runs)": [
-            f"{two_digits(row.test_sd)} ({row.n_test})" if row.n_test else ABSENT for row in shown
-        ],
     }
     for name in question.metrics:
         columns[f">{name}"] = [value_text(row.metrics.get(name), question) for row in shown]
+    columns[">test"] = [value_text(row.test, question) for row in shown]
+    columns[">SD (runs)"] = [
+        f"{two_digits(row.test_sd)} ({row.n_test})" if row.n_test else ABSENT for row in shown
+    ]
     columns[">params"] = [scaled(row.params) for row in shown]
     if full:
         columns[">FLOPs"] = [scaled(row.flops) for row in shown]
@@ -151,6 +151,8 @@ def _leaderboard(answer: Answer, room: Room | None) -> Section:
     told = {name: cells for name, cells in columns.items() if set(cells) != {ABSENT}}
     good = "lower" if question.direction == "minimize" else "higher"
     line = f"{question.objective}{in_unit(question)}: {good} is better"
+    if question.metrics:
+        line += f"; {', '.join(question.metrics)} on selection"
     hidden = answer.reach.n_trained - len(shown)
     if hidden > 0:
         line += f"; {plural(hidden, 'more architecture')} not shown"

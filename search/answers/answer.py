@@ -47,7 +47,7 @@ class Leader:
     """A line of the leaderboard: the best on the selection split, all finalists and baselines.
 
     ``names`` are what the architecture is as a finalist and as a baseline. ``metrics`` holds the
-    other recorded metrics: means on the test split where confirmed, else on the selection split.
+    other recorded metrics on the selection split, of the runs that ``selection`` is the mean of.
     """
 
     rank: int
@@ -265,8 +265,8 @@ def _leaders(arms: Sequence[Arm], finalists: Finalists, question: Question) -> t
 def _other_metrics(arm: Arm, question: Question) -> dict[str, float]:
     found = {}
     for name in question.metrics:
-        sources = [row.test if arm.test else row.selection for row in arm.rows]
-        values = [value for metrics in sources if (value := value_of(metrics, name)) is not None]
+        read = [value_of(row.selection, name) for row in arm.rows if row.phase != "confirm"]
+        values = [value for value in read if value is not None]
         if values:
             found[name] = fmean(values)
     return found

@@ -78,7 +78,10 @@ def text(answer: "Answer", leader: "Leader", trials: "list[TrialRow]") -> str:
     if leader.test is not None:
         spread = f" +- {decimals(leader.test_sd)} SD" if leader.test_sd is not None else ""
         lines.append(("", f"{decimals(leader.test)}{spread} on test ({_runs(leader.n_test)})"))
-    lines += [(name, decimals(value)) for name, value in leader.metrics.items()]
+    lines += [
+        (name, f"{decimals(value)} on the selection split")
+        for name, value in leader.metrics.items()
+    ]
     lines += [
         ("parameters", scaled(leader.params)),
         ("forward", f"{scaled(leader.flops)} FLOPs per sequence"),
