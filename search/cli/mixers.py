@@ -94,13 +94,15 @@ def check_mixers(
     from search.errors import RunFailedError
 
     results = []
-    for kind in kinds or list(mixer_registry.usable()):
+    kinds = kinds or list(mixer_registry.usable())
+    width = max(map(len, kinds)) + 2
+    for kind in kinds:
         measured = [_measure(kind, check) for check in checks(kind)]
         results += measured
         failed = [result for result in measured if not result["holds"]]
         if json:
             continue
-        write(f"{kind:<16}{len(measured) - len(failed)} of {len(measured)} checks hold")
+        write(f"{kind:<{width}}{len(measured) - len(failed)} of {len(measured)} checks hold")
         for result in failed:
             write(f"  {result['check']}: {result['reason']}")
     if json:

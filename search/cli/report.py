@@ -14,7 +14,7 @@ from search.cli.output import json_text, save, write
 if TYPE_CHECKING:
     from search.answers.answer import Answer
 
-FORMATS = {".md": "markdown", ".json": "json"}
+FORMATS = {".txt": "text", ".md": "markdown", ".json": "json"}
 MOST_COLUMNS = 100
 
 
@@ -33,12 +33,12 @@ def report(
     from search.cli.opening import find_study, open_store
     from search.errors import StoreError
 
+    form = "json" if json else output_format or _form_of(output)
     with open_store(store) as opened:
         found = find_study(opened, study)
         answer = answer_of(opened, found)
         with suppress(StoreError):  # an answer that cannot be kept can still be read
             opened.save_verdicts(found.id, answer.verdict_rows())
-    form = "json" if json else output_format or _form_of(output)
     text = set_answer(answer, found.name, store, form)
     if output is None:
         write(text)
@@ -65,4 +65,14 @@ def screen_width() -> int:
 
 
 def _form_of(output: Path | None) -> str:
-    return FORMATS.get(output.suffix.lower(), "text") if output is not None else "text"
+    from search.errors import InputError
+
+    if output is None or not output.suffix:
+        return "text"
+    form = FORMATS.get(output.suffix.lower())
+    if form is None:
+        raise InputError(
+            f"{output.name}: a report is written as {', '.join(FORMATS)}; rename the file, or "
+            "choose with --format (figures as HTML: search plot)"
+        )
+    return form

@@ -107,3 +107,13 @@ def test__C57__no_trial_or_all_failed__says_so_with_the_first_cause(
     assert ("ValueError: something went wrong in forward" in done.error_line) == (
         study == "hopeless"
     )
+
+
+def test__report__file_of_an_unknown_ending__refused_before_anything_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "answer.html"
+    refused = call(capsys, "report", "--store", str(tmp_path / "absent.db"), "-o", str(target))
+    assert refused.code == 2
+    assert "answer.html: a report is written as .txt, .md, .json" in refused.error_line
+    assert not target.exists()
