@@ -11,7 +11,7 @@ def objective(architecture, seed, report):
     torch.manual_seed(seed)
     encoder = mixers.Encoder(architecture)
     hidden = encoder(torch.randint(architecture.vocab_size, (8, architecture.max_seq_len)))
-    return {"loss": torch.cosine_similarity(hidden[:, 1:], hidden[:, :-1], dim=-1).mean()}
+    return {"loss": torch.cosine_similarity(hidden[:, 1:], hidden[:, :-1], dim=-1).mean().item()}
 
 
 choices = ["attention(rotary=true)", "sepconv", "average"]
