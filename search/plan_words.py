@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.budget import duration_words
+from search.space import Space
 
 if TYPE_CHECKING:
     from search.plan import Plan, StackCost
@@ -19,13 +20,18 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
     phases = ", ".join(f"{n} {phase}" for phase, n in plan.phases.items() if n)
     lines = [
         f"study {plan.study}: {plan.done} trials so far, budget {plan.budget}; nothing was started",
-        f"buys {span(*plan.trials)} new trials in {time_span(*plan.seconds)}: {phases or 'none'}",
+        f"buys {span(*plan.trials)} new trials in {time_span(*plan.seconds)}: "
+        + ("earlier ones included, " if plan.done else "")
+        + (phases or "none"),
         f"dearest stack {stack_words(plan.dearest)}",
         f"cheapest stack {stack_words(plan.cheapest)}",
         f"ratio {plan.speed_ratio_flops:.2f} by FLOPs (a guide), "
         f"{plan.speed_ratio_measured:.2f} as measured at the study's shapes",
         f"memory up to {plan.memory_bytes / MEGABYTE:.0f} MB a training process",
     ]
+    size = Space.of(study).size
+    if plan.phases["search"] > size:
+        lines.append(f"the space holds {size} architectures: the run ends when they are trained")
     if plan.left_out:
         lines.append(f"baselines left out: {', '.join(plan.left_out)}")
     source = (

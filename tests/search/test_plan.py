@@ -126,3 +126,13 @@ def test__plan_lines__a_plan__states_assumptions_and_what_can_be_proved():
     ):
         assert part in text
     assert "every verdict will be undecided" in "\n".join(plan_lines(plan(5), study()))
+
+
+def test__plan_lines__earlier_trials_and_a_small_space__say_so():
+    from search.plan_words import plan_lines
+
+    later = "\n".join(plan_lines(plan(24, [row(n, 1.0) for n in range(20)]), study()))
+    assert "buys 4 new trials in 80 s to 4 min: earlier ones included, 8 baseline" in later
+    assert "the space holds" not in later
+    vast = "\n".join(plan_lines(plan(3000), study()))
+    assert "the space holds 625 architectures: the run ends when they are trained" in vast
