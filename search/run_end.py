@@ -57,8 +57,14 @@ def report_end(
         reason, message = ended.reason, ended.message
     states: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
     # While another worker has a trial in hand the study goes on.
-    elsewhere = any(trial.state in ("proposed", "running") for trial in rows)
-    if stop.reason is None and not elsewhere:
+    elsewhere = [trial.number for trial in rows if trial.state in ("proposed", "running")]
+    if elsewhere:
+        numbers = ", ".join(map(str, elsewhere))
+        message += (
+            f"; another worker holds trial {numbers} (or died with it: it is handed out again when "
+            "its lease ends), so this answer is without it"
+        )
+    elif stop.reason is None:
         store.set_study_state(row.id, states.get(reason, "completed"), reason)
     outcome = RunOutcome(
         study=row.name,

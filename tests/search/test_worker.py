@@ -173,10 +173,12 @@ def test__run__another_worker_has_a_trial_in_hand__study_has_not_ended(store):
     outcome = search.run(study, 3, store, name="shared", objective=loss)
     assert (outcome.exit_code, outcome.n_trials) == (0, 3)
     assert store.study("shared").state == "running"
+    assert f"another worker holds trial {claim.number} " in outcome.message
 
     store.finish(claim, result())
-    search.run(study, 4, store, name="shared", objective=loss)
+    outcome = search.run(study, 4, store, name="shared", objective=loss)
     assert store.study("shared").state == "completed"
+    assert "another worker" not in outcome.message
 
 
 def test__worker__second_interrupt__leaves_the_same_state(store):
