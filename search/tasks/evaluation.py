@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from search.data.splits import Split
@@ -17,21 +15,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from search.tasks.base import Task
-
-
-@dataclass(frozen=True)
-class DocumentSums:
-    """Sums over the targets of each document, for resampling by document.
-
-    Attributes:
-        documents: Document numbers, ascending, (M,).
-        counts: Targets of each document, (M,).
-        sums: Per record name the float64 sum over each document's targets, (M,).
-    """
-
-    documents: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    sums: dict[str, NDArray[np.float64]]
 
 
 def collect_records(
@@ -73,20 +56,6 @@ def compute_metrics(records: Records, metrics: Sequence[Metric | str]) -> dict[s
     """
     built = [build_metric(metric) if isinstance(metric, str) else metric for metric in metrics]
     return {metric.name: float(metric(records)) for metric in built}
-
-
-def sum_by_document(records: Records) -> DocumentSums:
-    """Return sums of every numeric record over the targets of each document."""
-    documents, place = np.unique(records["document"], return_inverse=True)
-    counts = np.bincount(place, minlength=len(documents)).astype(np.int64)
-    sums = {
-        name: np.bincount(
-            place, weights=values.astype(np.float64), minlength=len(documents)
-        ).astype(np.float64)
-        for name, values in records.items()
-        if name != "document" and values.ndim == 1
-    }
-    return DocumentSums(documents.astype(np.int64), counts, sums)
 
 
 def evaluate(

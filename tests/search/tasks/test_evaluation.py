@@ -4,8 +4,7 @@ import torch
 
 from mixers.spec import EncoderSpec
 from search.errors import InputError
-from search.metrics import Loss
-from search.tasks.evaluation import collect_records, compute_metrics, evaluate, sum_by_document
+from search.tasks.evaluation import collect_records, evaluate
 from search.tasks.mlm import MaskedLanguageModelling
 
 
@@ -50,23 +49,6 @@ def test__collect_records__records_fail__mode_comes_back(
     with pytest.raises(IndexError):
         collect_records(small_task, model, "test", 8, "cpu")
     assert model.training
-
-
-def test__sum_by_document__records__add_up_to_the_metric(
-    small_task: MaskedLanguageModelling, model: torch.nn.Module
-) -> None:
-    records = collect_records(small_task, model, "selection", 16, "cpu")
-    sums = sum_by_document(records)
-    assert sums.documents.tolist() == [3, 13, 23]
-    for document, count, nll, correct in zip(
-        sums.documents, sums.counts, sums.sums["nll"], sums.sums["correct"], strict=True
-    ):
-        chosen = records["document"] == document
-        assert count == chosen.sum()
-        assert nll == pytest.approx(records["nll"][chosen].astype(np.float64).sum(), rel=1e-12)
-        assert correct == records["correct"][chosen].sum()
-    loss = compute_metrics(records, [Loss()])["loss"]
-    assert sums.sums["nll"].sum() / sums.counts.sum() == pytest.approx(loss, rel=1e-12)
 
 
 def test__evaluate__unknown_metric__nearest_name(
