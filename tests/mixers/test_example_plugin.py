@@ -27,7 +27,9 @@ def test__guide__shows_the_files_of_the_package_word_for_word():
 
 
 def test__guide__shell_blocks__are_commands_of_python():
-    for line in re.findall(r'^python -c "(.*)"$', GUIDE.read_text(), re.MULTILINE):
+    lines = re.findall(r'^python -c "(.*)"$', GUIDE.read_text(), re.MULTILINE)
+    assert lines
+    for line in lines:
         compile(line, "guide", "exec")
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -139,7 +140,8 @@ def test__default_heads__written_out_or_not__are_one_architecture():
                                   "sepconv"])  # fmt: skip
 @pytest.mark.parametrize("d_model", [16, 48, 80, 208, 768])
 def test__kind_alone__any_width_divisible_by_16__builds(kind, d_model):
-    mixers.build({"kind": kind}, d_model=d_model, max_seq_len=4)
+    mixer = mixers.build({"kind": kind}, d_model=d_model, max_seq_len=4)
+    assert mixer(torch.zeros(1, 4, d_model)).shape == (1, 4, d_model)
 
 
 def test__shorthand__is_accepted_and_never_stored():
