@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from os import PathLike
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_LINE_OF_ERROR = 240
 DEFAULT_TASK = "mlm"
+UNICODE_BREAKS = re.compile("[\x85\u2028\u2029\ufeff]")
 
 
 def load_study(path: str | PathLike[str], overrides: Iterable[str] = ()) -> StudySpec:
@@ -184,5 +187,7 @@ def to_yaml_text(value: Any) -> str:
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = True
     yaml.width = 10_000
+    # As they are, some of these would be read back as line breaks; escapes survive.
+    yaml.allow_unicode = not UNICODE_BREAKS.search(json.dumps(value, ensure_ascii=False))
     yaml.dump(value, out)
     return out.getvalue().removesuffix("...\n").strip()

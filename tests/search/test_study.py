@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mixers.builtin.identity import Identity, IdentityConfig
@@ -282,6 +282,8 @@ STUDIES = st.fixed_dictionaries(
 
 @settings(max_examples=40, deadline=None)
 @given(document=STUDIES, unit=st.text(max_size=5))
+@example(document={}, unit="\x85")
+@example(document={}, unit="\u2028a\ufeff")
 def test__commented_yaml__any_study__reads_back_as_the_same_study(document, unit):
     study = study_from(FIXED | {"task": FIXED["task"] | {"unit": unit}} | document)
     text = commented_yaml(study)
