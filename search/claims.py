@@ -2,14 +2,13 @@
 
 A claim is two short transactions with the thinking between them. *Reserve* checks the budget and
 takes a number; *propose* asks the strategy over the rows, in no transaction; *commit* writes the
-architecture under a unique constraint. On a conflict it is asked again with the next sub-seed, and
-after `MAX_ASKS` times drawn uniformly among what is untrained.
+architecture under a unique constraint. On a conflict the phase is asked again, without the choices
+that were refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mixers.config import MixerConfig
@@ -17,32 +16,18 @@ from search.assignments import Assignment, ClaimStore, Ended, LostClaimError, Re
 from search.baselines import baselines
 from search.budget import Budget
 from search.errors import InputError, RunFailedError
-from search.finalists import finalists, next_finalist
-from search.history import history_of, trained_labels
-from search.phases import Agenda, next_phase
+from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
 from search.rows import Claim, Counts, Phase, StudyRow, TrialRow
 from search.space import Labels, Space
-from search.strategies.base import History, Proposal, Strategy, trial_seed
+from search.strategies.base import Strategy
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
     from search.study import StudySpec
 
-MAX_ASKS = 20
 MAX_FRUITLESS = 100
 FINGERPRINT = "mixsearch:data"
 """Among the notes about a study: the hash of the data it was begun with."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What to train in a reserved trial."""
-
-    labels: Labels
-    role: str | None = None
-    seed_index: int = 0
-    attrs: dict[str, Any] = field(default_factory=dict)
-    study_attrs: dict[str, Any] = field(default_factory=dict)
 
 
 class Claims:
@@ -76,7 +61,6 @@ class Claims:
         self.store = store
         self.study_id = row.id
         self.study = study
-        self.strategy = strategy
         self.budget = budget
         self.worker = worker
         self.key_of = key_of
@@ -84,6 +68,7 @@ class Claims:
         self.fingerprint = fingerprint
         self.space = Space.of(study)
         self.baselines = baselines(study)
+        self.sources = {source.phase: source for source in phase_sources(study, strategy)}
         self.counts: Counts | None = None
 
     def next(self) -> Assignment | Reused | Ended:
@@ -128,14 +113,7 @@ class Claims:
         return self.budget.unit != "seconds" or not self.budget.is_used_up(counts)
 
     def _agenda(self, rows: Sequence[TrialRow]) -> Agenda:
-        trained = trained_labels(rows)
-        open_phases: set[Phase] = set()
-        if any(baseline.labels not in trained for baseline in self.baselines):
-            open_phases.add("baseline")
-        if len(self.space.inside(trained)) < self.space.size:
-            open_phases.add("search")
-        if finalists(self.study, self.space, self.baselines, rows):
-            open_phases.add("confirm")
+        open_phases = {source.phase for source in self.sources.values() if source.is_open(rows)}
         return Agenda(len(self.baselines), frozenset(open_phases))
 
     def _end(self) -> Ended:
@@ -172,69 +150,16 @@ class Claims:
 
     def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
-        if claim.phase == "search":
-            return self._search(claim, rows)
-        choice = self._baseline(rows) if claim.phase == "baseline" else self._confirm(rows)
-        settled = self._settle(claim, choice) if choice is not None else None
-        if settled is None:
-            self.store.release(claim, True, "nothing left to do in this phase")
-        return settled
-
-    def _baseline(self, rows: Sequence[TrialRow]) -> Choice | None:
-        trained = trained_labels(rows)
-        missing = [b for b in self.baselines if b.labels not in trained]
-        return Choice(missing[0].labels, missing[0].role) if missing else None
-
-    def _confirm(self, rows: Sequence[TrialRow]) -> Choice | None:
-        turn = next_finalist(finalists(self.study, self.space, self.baselines, rows), rows)
-        if turn is None:
-            return None
-        finalist, seed_index = turn
-        return Choice(finalist.labels, finalist.role, seed_index)
-
-    def _search(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
-        history = history_of(
-            rows,
-            self.space,
-            objective=self.study.objective,
-            direction=self.study.direction,
-            study_attrs=self._sampler_notes(),
-        )
-        refused: set[Labels] = set()
-        for sub_seed in range(MAX_ASKS):
-            proposal = self.strategy.propose(
-                self.space, history, number=claim.number, sub_seed=sub_seed
-            )
-            if proposal is None:
-                break
-            history = History(
-                history.trials, history.taken, proposal.study_attrs, history.direction
-            )
-            if proposal.labels in history.taken | refused:
-                continue
-            settled = self._settle(claim, self._search_choice(proposal))
+        source = self.sources[claim.phase]
+        ask = Ask(claim.number, notes=self._sampler_notes())
+        while (choice := source.choose(rows, ask)) is not None:
+            settled = self._settle(claim, choice)
             if settled is not None:
                 return settled
-            refused.add(proposal.labels)
-        return self._search_uniformly(claim, history, refused)
-
-    def _search_uniformly(
-        self, claim: Claim, history: History, refused: set[Labels]
-    ) -> Assignment | Reused | Ended | None:
-        seed = trial_seed(self.study.seed, claim.number, MAX_ASKS)
-        while (labels := self.space.untrained(history.taken | refused, seed)) is not None:
-            proposal = Proposal(labels, {}, history.study_attrs)
-            settled = self._settle(claim, self._search_choice(proposal))
-            if settled is not None:
-                return settled
-            refused.add(labels)
-        self.store.release(claim, True, "the space is used up")
+            notes = ask.notes if choice.study_attrs is None else choice.study_attrs
+            ask = Ask(claim.number, ask.refused | {choice.key}, notes)
+        self.store.release(claim, True, "nothing left to do in this phase")
         return None
-
-    def _search_choice(self, proposal: Proposal) -> Choice:
-        return Choice(
-            proposal.labels, attrs=dict(proposal.attrs), study_attrs=dict(proposal.study_attrs)
-        )
 
     def _sampler_notes(self) -> dict[str, Any]:
         notes = dict(self.store.study(self.study_id).attrs)
@@ -254,8 +179,8 @@ class Claims:
             training_key=self.key_of(spec),
             role=choice.role,
             params=self.space.params(choice.labels) or {},
-            attrs=choice.attrs,
-            study_attrs={**choice.study_attrs, FINGERPRINT: self.fingerprint},
+            attrs=dict(choice.attrs),
+            study_attrs={**(choice.study_attrs or {}), FINGERPRINT: self.fingerprint},
             flops=flops,
             most_flops=self.budget.amount if self.budget.unit == "flops" else None,
             splits=splits_of(claim.phase),

@@ -25,6 +25,21 @@ FINAL_STATES: frozenset[TrialState] = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentSums:
+    """A metric by document, for the part of its error that comes from the choice of documents.
+
+    The groups are the same, in the same order, in all trials of a study.
+
+    Attributes:
+        n: Targets in each group of documents.
+        sums: Sum of the metric's values over the targets of each group.
+    """
+
+    n: tuple[int, ...]
+    sums: tuple[float, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialRow:
     """One trial: one architecture trained with one seed.
@@ -45,12 +60,15 @@ class TrialRow:
         n_layers: Number of blocks.
         seed: Training seed.
         seed_index: 0 for an architecture's first seed, k for its k-th repeat.
+        recipe: What its training changed of the study's recipe, by field; empty = nothing.
         selection: Metrics on the selection split, by name; empty unless evaluated.
         test: Metrics on the test split, by name; empty unless evaluated.
+        documents: The objective's sums by document, by split; empty unless asked for.
         params: Trainable parameters.
         flops: FLOPs of one forward pass of one sequence.
         step_s: Median seconds of a training step.
         latency_s: Median seconds of a forward pass at the recorded batch size.
+        peak_memory: Peak bytes of memory of the trial.
         probe: Contextual-mapping probe after training (median gap), None where absent.
         steps: Training steps made.
         seconds: Seconds that the training took.
@@ -76,12 +94,15 @@ class TrialRow:
     n_layers: int = 0
     seed: int = 0
     seed_index: int = 0
+    recipe: Mapping[str, float] = field(default_factory=dict)
     selection: Mapping[str, float] = field(default_factory=dict)
     test: Mapping[str, float] = field(default_factory=dict)
+    documents: Mapping[str, DocumentSums] = field(default_factory=dict)
     params: int | None = None
     flops: int | None = None
     step_s: float | None = None
     latency_s: float | None = None
+    peak_memory: int | None = None
     probe: float | None = None
     steps: int | None = None
     seconds: float | None = None
@@ -191,6 +212,8 @@ class VerdictRow:
         unit: Unit of the numbers.
         n: Runs behind it.
         verdict: The verdict's words.
+        kind: `confirmatory` for what was declared before the run and read on the test split.
+        p_value: Adjusted for all contrasts of the family; None where there is none.
     """
 
     contrast: str
@@ -200,3 +223,5 @@ class VerdictRow:
     unit: str
     n: int
     verdict: str
+    kind: Literal["confirmatory", "exploratory"] = "confirmatory"
+    p_value: float | None = None

@@ -111,6 +111,8 @@ class SpaceSpec(Section):
     """Mixers to choose from at every layer that `layers` does not name."""
     layers: Items[LayerChoices] = ()
     """Layers with choices of their own."""
+    architectures: Items[str] = ()
+    """Whole stacks in notation, of any depth; where there are some, they alone are trained."""
 
 
 class TrainingSpec(Section):
@@ -122,6 +124,8 @@ class TrainingSpec(Section):
     """Sequences per step."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1.2e-2
     """Peak learning rate of AdamW."""
+    sweep_rates: Items[Annotated[float, Field(gt=0.0)]] = ()
+    """Peak rates that `recipe: sweep` tries; none = half of, once and twice the learning rate."""
     warmup_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     """Share of the steps during which the learning rate rises; afterwards it falls."""
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
@@ -152,6 +156,25 @@ class BaselineSpec(Section):
     """Its replacement in the baselines; without sepconv among the choices, the first other one."""
 
 
+class LimitsSpec(Section):
+    """What an architecture may cost at most; what is known before training is checked before."""
+
+    max_params: Annotated[float | None, Field(gt=0.0)] = None
+    """Trainable parameters."""
+    max_flops: Annotated[float | None, Field(gt=0.0)] = None
+    """FLOPs of one forward pass of one sequence."""
+    max_latency: Annotated[float | None, Field(gt=0.0)] = None
+    """Seconds of a forward pass of a batch."""
+    min_throughput: Annotated[float | None, Field(gt=0.0)] = None
+    """Sequences per second of a forward pass of a batch."""
+    max_peak_memory: Annotated[float | None, Field(gt=0.0)] = None
+    """Bytes."""
+    max_loss: Annotated[float | None, Field(gt=0.0)] = None
+    """Loss on the selection split."""
+    min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """Accuracy on the selection split."""
+
+
 class StudySpec(Section):
     """A study: what is searched, on which task, under which recipe."""
 
@@ -164,11 +187,19 @@ class StudySpec(Section):
     space: SpaceSpec = Field(default_factory=SpaceSpec)
     """The choices of each layer."""
     objectives: Annotated[Items[str], Field(min_length=1)] = ("loss",)
-    """The metric that ranks, read on the selection split (exactly one)."""
+    """What is to be good: the first ranks and has the verdicts, all of them make the front."""
     metrics: Items[str] = ("accuracy",)
     """Metrics recorded beside the objective."""
+    limits: LimitsSpec = LimitsSpec()
+    """What an architecture may cost at most."""
+    match: Literal["none", "params", "flops"] = "none"
+    """Give each architecture the feed-forward width at which it costs as much as the reference."""
     training: TrainingSpec = TrainingSpec()
     """The recipe of every trial."""
+    recipe: Literal["shared", "sweep"] = "shared"
+    """One learning rate for all, or a sweep of the pure stacks' rates first."""
+    recall: bool = True
+    """Whether the pick is also trained, in a short form, on associative recall."""
     strategy: StrategySpec = StrategySpec()
     """How the next architecture is chosen."""
     baselines: BaselineSpec = BaselineSpec()
