@@ -1,0 +1,58 @@
+"""The phase of the search: what the study's strategy proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from search.history import history_of, trained_labels
+from search.phases.base import Ask, Choice
+from search.rows import Phase, TrialRow
+from search.space import Space
+from search.strategies.base import Strategy, trial_seed
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+MAX_ASKS = 20
+
+
+class SearchPhase:
+    """Asks the strategy; after `MAX_ASKS` proposals of no use, draws among what is untrained."""
+
+    phase: Phase = "search"
+
+    def __init__(self, study: StudySpec, space: Space, strategy: Strategy) -> None:
+        self.study = study
+        self.space = space
+        self.strategy = strategy
+
+    def is_open(self, rows: Sequence[TrialRow]) -> bool:
+        """Whether an architecture of the space has no trial yet."""
+        return len(self.space.inside(trained_labels(rows))) < self.space.size
+
+    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
+        """Returns the strategy's proposal, or a uniform draw where it has none of use."""
+        history = history_of(
+            rows,
+            self.space,
+            objective=self.study.objective,
+            direction=self.study.direction,
+            study_attrs=ask.notes,
+        )
+        taken = history.taken | {labels for labels, _, _ in ask.refused}
+        for sub_seed in range(MAX_ASKS):
+            proposal = self.strategy.propose(
+                self.space, history, number=ask.number, sub_seed=sub_seed
+            )
+            if proposal is None:
+                break
+            history = replace(history, study_attrs=proposal.study_attrs)
+            if proposal.labels not in taken:
+                return Choice(
+                    proposal.labels, attrs=proposal.attrs, study_attrs=proposal.study_attrs
+                )
+        seed = trial_seed(self.study.seed, ask.number, MAX_ASKS)
+        labels = self.space.untrained(taken, seed)
+        return None if labels is None else Choice(labels, study_attrs=history.study_attrs)

@@ -1,0 +1,26 @@
+"""The phases of a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.baselines import baselines
+from search.phases.base import PhaseSource
+from search.phases.baseline import BaselinePhase
+from search.phases.confirm import ConfirmPhase
+from search.phases.exploration import SearchPhase
+from search.space import Space
+from search.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+
+def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ...]:
+    """Returns the phases of a study, in the order in which a budget gets to them."""
+    space, listed = Space.of(study), baselines(study)
+    return (
+        BaselinePhase(listed),
+        SearchPhase(study, space, strategy),
+        ConfirmPhase(study, space, listed),
+    )
