@@ -1,6 +1,6 @@
 """The answer of a study: everything that its rows allow to be said, as plain data.
 
-Pure functions on rows; no SQL, no printing. `search.report` puts it into words, `search.plots`
+Pure functions on rows; no SQL, no printing. `search.report` puts it into words, `search.figures`
 draws it, the service shows it: none of them computes a number of its own.
 """
 

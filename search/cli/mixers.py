@@ -235,7 +235,7 @@ def _first_paragraph(cls: type) -> str:
 
 
 def _cost_line(entry: Any) -> str:
-    from search.wording import scaled
+    from search.report.wording import scaled
 
     config = _default_config(entry)
     if config is None:

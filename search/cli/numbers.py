@@ -1,4 +1,7 @@
-"""Numbers as people read them, with their units; see `search.wording` for counts and times."""
+"""Numbers as people read them, with their units.
+
+See `search.report.wording` for counts and times.
+"""
 
 import math
 

@@ -36,8 +36,8 @@ def plot(
     from search.cli.answering import answer_of, require_finished
     from search.cli.opening import find_study, open_store
     from search.errors import InputError
-    from search.figure_files import write_html, write_image
-    from search.plots import FIGURES
+    from search.figures.files import write_html, write_image
+    from search.figures.plots import FIGURES
 
     kinds, name = kinds_and_study(words or [])
     with open_store(store) as opened:

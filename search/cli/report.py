@@ -48,7 +48,7 @@ def report(
 
 def set_answer(answer: "Answer", study: str, store: str, form: str) -> str:
     """Put an answer into one of the forms."""
-    from search.report import render, render_markdown
+    from search.report.text import render, render_markdown
 
     if form == "json":
         return json_text({"study": study, "answer": answer.to_dict()})

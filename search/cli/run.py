@@ -226,7 +226,7 @@ def print_answer(store: "Store", outcome: "RunOutcome", url: str, *, json: bool)
     from search.cli.answering import answer_of
     from search.cli.report import screen_width
     from search.cli.watching import JsonWatcher
-    from search.report import render
+    from search.report.text import render
 
     row = store.study(outcome.study)
     answer = answer_of(store, row)

@@ -112,7 +112,7 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
 
 def trials_table(rows: "Sequence[TrialRow]", study: "StudyRow") -> str:
     """Trials as aligned rows."""
-    from search.wording import scaled, time_text
+    from search.report.wording import scaled, time_text
 
     others = sorted({name for row in rows for name in row.selection} - {study.objective})
     columns = (

@@ -73,7 +73,7 @@ def test__plot__no_kind__one_page_with_every_figure(
     capsys: Capture, filled_store: str, tmp_path: Path
 ) -> None:
     from search.cli.plot import KINDS
-    from search.plots import FIGURES
+    from search.figures.plots import FIGURES
 
     place = tmp_path / "page.html"
     done = call(capsys, "plot", "demo", "--store", filled_store, "-o", str(place))

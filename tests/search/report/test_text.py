@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from simulated import ATTENTION, Simulation, question, row
 
-from search.report import render, render_markdown
+from search.report.text import render, render_markdown
 
 A, S = ATTENTION, "sepconv"
 STUDY = "mlm-1a2b3c4d"

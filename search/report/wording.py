@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ABSENT = "-"
 MAX_DIGITS = 9
+OTHERS = {"reference": "all-attention", "shorter": "shorter model", "rival": "rival"}
 PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
 

@@ -10,6 +10,15 @@ LABEL_WIDTH = 13
 
 
 @dataclass(frozen=True)
+class Room:
+    """How much of the long parts fits: rows of the leaderboard, layers, mixers in a layer."""
+
+    leaders: int
+    layers: int
+    mixers: int
+
+
+@dataclass(frozen=True)
 class Section:
     """A titled block: an optional table, then sentences.
 

@@ -1,7 +1,7 @@
 """Figures of an answer (Plotly) for notebooks, the command line and pages.
 
-Each function returns a figure and writes nothing; `search.figure_files` saves figures. Plotly loads
-when a figure is made. Numbers come from rows and from `search.answers`.
+Each function returns a figure and writes nothing; `search.figures.files` saves figures. Plotly
+loads when a figure is made. Numbers come from rows and from `search.answers`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.answers.arms import EXPLORATION, value_of
 from search.answers.question import kind_of
-from search.wording import in_unit
+from search.report.wording import in_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -4,8 +4,8 @@ import shutil
 import pytest
 from simulated import ATTENTION, Simulation, question, row
 
-from search import figure_files, plots
 from search.errors import InputError
+from search.figures import files, plots
 
 A, S = ATTENTION, "sepconv"
 
@@ -75,13 +75,13 @@ def test__write_html__figures__a_page_that_needs_no_network(tmp_path):
     made, answer = simulation(9)
     figures = [draw(made.rows, answer) for draw in plots.FIGURES.values()]
     page = tmp_path / "plots.html"
-    figure_files.write_html(figures, page, title="a <study>", plotly_js="file")
+    files.write_html(figures, page, title="a <study>", plotly_js="file")
     text = page.read_text(encoding="utf-8")
     assert text.count("Plotly.newPlot(") == len(figures)
     assert "<title>a &lt;study&gt;</title>" in text
     assert 'src="http' not in text
     assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
-    figure_files.write_html(figures, page, title="a")
+    files.write_html(figures, page, title="a")
     assert page.stat().st_size > 1_000_000
 
 
@@ -89,21 +89,19 @@ def test__write_image__no_browser__one_line_that_says_what_to_install(tmp_path, 
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "absent"))
     _, answer = simulation(3)
     with pytest.raises(InputError, match="apt install chromium"):
-        figure_files.write_image(plots.pareto(answer), tmp_path / "a.png")
+        files.write_image(plots.pareto(answer), tmp_path / "a.png")
 
 
 def test__write_image__unknown_ending__refused_with_the_endings(tmp_path):
     _, answer = simulation(3)
     with pytest.raises(InputError, match=r"a\.gif.*\.png"):
-        figure_files.write_image(plots.pareto(answer), tmp_path / "a.gif")
+        files.write_image(plots.pareto(answer), tmp_path / "a.gif")
 
 
-@pytest.mark.skipif(
-    not any(map(shutil.which, figure_files.BROWSERS)), reason="needs a Chrome or Chromium"
-)
+@pytest.mark.skipif(not any(map(shutil.which, files.BROWSERS)), reason="needs a Chrome or Chromium")
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<svg")])
 def test__write_image__with_a_browser__a_picture(tmp_path, name, start):
     pytest.importorskip("kaleido")
     _, answer = simulation(9)
-    figure_files.write_image(plots.leaderboard(answer), tmp_path / name)
+    files.write_image(plots.leaderboard(answer), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)

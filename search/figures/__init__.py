@@ -1,0 +1,1 @@
+"""Figures of an answer, and how they are saved."""

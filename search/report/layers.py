@@ -1,0 +1,69 @@
+"""What each mixer does in each layer, from matched pairs."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from search.answers.verdicts import UNDECIDED
+from search.report.sections import Room, Section
+from search.report.wording import difference_text, in_unit, plural
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+    from search.answers.effects import LayerEffect
+    from search.answers.question import Question
+
+
+def section(answer: Answer, room: Room | None) -> Section:
+    """What each mixer does in each layer, from matched pairs."""
+    question = answer.question
+    heading = "mixer - attention, all else equal; exploratory: a sampler chose these runs"
+    measured = [effect for effect in answer.layers if effect.interval is not None]
+    if room is None and measured:
+        header = (">layer", "mixer", ">pairs", f">difference{in_unit(question)}", "verdict")
+        rows = tuple(
+            (
+                str(effect.layer),
+                effect.mixer,
+                str(effect.n),
+                difference_text(effect.interval, question),
+                effect.word,
+            )
+            for effect in measured
+        )
+        return Section("By layer", header, rows, (heading,))
+    known: dict[int, list[LayerEffect]] = {}
+    silent = []
+    for layer, cells in groupby(answer.layers, key=lambda effect: effect.layer):
+        told = sorted((cell for cell in cells if cell.interval is not None), key=_by_weight)
+        if told:
+            known[layer] = told
+        else:
+            silent.append(str(layer))
+    n_layers = room.layers if room is not None else len(known)
+    n_mixers = room.mixers if room is not None else 1
+    foremost = sorted(known, key=lambda layer: _by_weight(known[layer][0]))[:n_layers]
+    lines = [
+        f"layer {layer}: {_cells(known[layer], n_mixers, question)}" for layer in sorted(foremost)
+    ]
+    if len(known) > len(lines):
+        lines.append(f"{plural(len(known) - len(lines), 'more layer')} in the full report")
+    if silent:
+        lines.append(f"layer {', '.join(silent)}: undecided (no pairs)")
+    return Section("By layer", lines=(heading, *lines))
+
+
+def _by_weight(effect: LayerEffect) -> tuple[bool, int]:
+    """Decided effects first, then those with most pairs."""
+    return effect.word == UNDECIDED, -effect.n
+
+
+def _cells(effects: list[LayerEffect], n_mixers: int, question: Question) -> str:
+    texts = [
+        f"{effect.mixer} {difference_text(effect.interval, question)} "
+        f"({plural(effect.n, 'pair')}) {effect.word}"
+        for effect in effects[:n_mixers]
+    ]
+    hidden = len(effects) - n_mixers
+    return "; ".join(texts) + (f"; {hidden} more" if hidden > 0 else "")

@@ -1,0 +1,27 @@
+"""The noise floor: how far repeats of one architecture lie apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.report.sections import Room, Section
+from search.report.wording import two_digits
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+
+
+def section(answer: Answer, room: Room | None) -> Section:
+    """The repeat SD beside the range of the uniform stacks."""
+    noise = answer.noise
+    if noise.sd is None:
+        line = f"not measured ({noise.reason}): no difference can be called real"
+    else:
+        line = (
+            f"repeat SD {two_digits(noise.sd)} ({noise.df} df, 95 %: "
+            f"{two_digits(noise.low)}..{two_digits(noise.high)})"
+        )
+    if noise.uniform_range is not None:
+        line += f"; {noise.uniform_n} uniform stacks span {two_digits(noise.uniform_range)}"
+        line += f" = {two_digits(noise.ratio)} SD" if noise.ratio is not None else ""
+    return Section("Noise floor", lines=(line,))

@@ -1,0 +1,31 @@
+"""What the answer holds for and what was left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.report.sections import Room, Section
+from search.report.wording import plural
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+
+
+def section(answer: Answer, room: Room | None) -> Section:
+    """Task, space, recipe and baselines that were not trained."""
+    question, reach = answer.question, answer.reach
+    space = f" of a space of {question.space_size}" if question.space_size else ""
+    device = f" on {reach.device}" if reach.device else ""
+    lines = [
+        f"{plural(reach.n_trained, 'architecture')} trained{space}; holds for this task, size and "
+        f"length{device}"
+    ]
+    if question.recipe:
+        lines.append(f"one recipe for all: {question.recipe}")
+    if reach.untested:
+        lines.append("baselines left out: " + ", ".join(_untested(reach.untested)))
+    return Section("Reach", lines=tuple(lines))
+
+
+def _untested(roles: tuple[str, ...]) -> list[str]:
+    return [role.replace("_", " ").replace(":", " ") for role in roles]
