@@ -6,7 +6,6 @@ draws it, the service shows it: none of them computes a number of its own.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -26,6 +25,7 @@ from search.answers.noise import Noise, noise_of
 from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
+from search.answers.spent import Spent, spent_of
 from search.answers.verdicts import (
     Beats,
     Contrast,
@@ -58,6 +58,7 @@ class Leader:
     is_baseline: bool
     n_layers: int
     n_attention: int
+    n_cheap: int
     selection: float
     n_selection: int
     test: float | None
@@ -81,16 +82,6 @@ class Shrinkage:
     selection: float
     test: float
     lost: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What the budget went to."""
-
-    by_phase: Mapping[str, int]
-    by_state: Mapping[str, int]
-    seconds: float
-    first_failure: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +210,7 @@ def make_answer(
         costs=costs_of(finalists),
         savings=savings_of(finalists),
         predictors=predictors_of(arms, question),
-        spent=_spent(rows),
+        spent=spent_of(rows),
         reach=Reach(
             n_trained=len(arms),
             untested=tuple(
@@ -248,6 +239,7 @@ def _leaders(arms: Sequence[Arm], finalists: Finalists, question: Question) -> t
             is_baseline=bool(arm.roles),
             n_layers=arm.n_layers,
             n_attention=arm.n_of(kind_of(question.reference)),
+            n_cheap=arm.n_layers - arm.n_of(kind_of(question.reference)),
             selection=mean,
             n_selection=len(arm.selection),
             test=arm.test_mean,
@@ -285,16 +277,6 @@ def _shrinkage(finalists: Finalists, question: Question) -> Shrinkage | None:
 
 def _lead(ours: float | None, theirs: float | None, question: Question) -> float | None:
     return None if ours is None or theirs is None else question.sign * (theirs - ours)
-
-
-def _spent(rows: Sequence[TrialRow]) -> Spent:
-    failed = [row for row in rows if row.state == "failed"]
-    return Spent(
-        by_phase=dict(Counter(row.phase for row in rows)),
-        by_state=dict(Counter(row.state for row in rows)),
-        seconds=sum(row.seconds or 0.0 for row in rows),
-        first_failure=(failed[0].error or failed[0].reason) if failed else None,
-    )
 
 
 def _plain(value: Any) -> Any:
