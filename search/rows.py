@@ -40,6 +40,36 @@ class DocumentSums:
     sums: tuple[float, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """A forward pass as it was timed, and what it was timed on.
+
+    Attributes:
+        median: Median seconds of a pass.
+        low: The 10 % point of the passes.
+        high: The 90 % point.
+        n: Passes timed.
+        batch_size: Sequences in a pass.
+        seq_len: Tokens per sequence.
+        device: The device.
+        dtype: The number format.
+    """
+
+    median: float
+    low: float
+    high: float
+    n: int
+    batch_size: int
+    seq_len: int
+    device: str
+    dtype: str
+
+    @property
+    def conditions(self) -> tuple[str, str, int, int]:
+        """Device, number format, batch and length: only times under equal ones compare."""
+        return self.device, self.dtype, self.batch_size, self.seq_len
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialRow:
     """One trial: one architecture trained with one seed.
@@ -68,6 +98,7 @@ class TrialRow:
         flops: FLOPs of one forward pass of one sequence.
         step_s: Median seconds of a training step.
         latency_s: Median seconds of a forward pass at the recorded batch size.
+        latency: The same with its spread and what it was measured on.
         peak_memory: Peak bytes of memory of the trial.
         probe: Contextual-mapping probe after training (median gap), None where absent.
         steps: Training steps made.
@@ -102,6 +133,7 @@ class TrialRow:
     flops: int | None = None
     step_s: float | None = None
     latency_s: float | None = None
+    latency: Latency | None = None
     peak_memory: int | None = None
     probe: float | None = None
     steps: int | None = None

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, select, text
 from sqlalchemy.orm import aliased
 
 from search.errors import NothingThereError
-from search.rows import TrialRow
+from search.rows import Latency, TrialRow
 from search.store.measurements import (
     Artifact,
     Cost,
@@ -59,6 +59,13 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             Cost.flops,
             Cost.step_s,
             Cost.latency_s,
+            Cost.latency_s_low,
+            Cost.latency_s_high,
+            Cost.latency_n,
+            Cost.latency_batch_size,
+            Cost.seq_len,
+            Cost.device,
+            Cost.dtype,
             final.value.label("probe"),
             Worker.name.label("worker"),
         )
@@ -95,6 +102,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             flops=row.flops,
             step_s=row.step_s,
             latency_s=row.latency_s,
+            latency=latency_of(row),
             probe=row.probe,
             steps=row.steps,
             seconds=row.seconds,
@@ -107,6 +115,22 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
         )
         for row in found
     ]
+
+
+def latency_of(row: AnyRow) -> Latency | None:
+    """Return the timed forward pass of a trial."""
+    if row.latency_s is None:
+        return None
+    return Latency(
+        median=row.latency_s,
+        low=row.latency_s_low,
+        high=row.latency_s_high,
+        n=row.latency_n,
+        batch_size=row.latency_batch_size,
+        seq_len=row.seq_len,
+        device=row.device,
+        dtype=row.dtype,
+    )
 
 
 def split_metrics(

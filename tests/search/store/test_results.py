@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -30,6 +31,7 @@ def test__finish__everything__reads_back(store, claim):
     assert (row.params, row.flops) == (given.costs.params, given.costs.flops)
     assert row.step_s == given.costs.step_s.median
     assert row.latency_s == given.costs.latency_s.median
+    assert dataclasses.asdict(row.latency) == given.costs.latency_s.model_dump()
     assert row.probe == 1e-2
     assert (row.steps, row.seconds) == (600, 40.0)
     assert row.curve == ((200, 2.4), (400, 2.2), (600, 2.0))
@@ -53,6 +55,7 @@ def test__finish__costs_not_measured__stay_empty(store, claim):
     store.finish(claim, given.model_copy(update={"costs": costs, "proof": None}))
     (row,) = store.rows("demo")
     assert (row.step_s, row.latency_s, row.params) == (None, None, 50_000)
+    assert row.latency is None
     assert store.trial(row.id)["proof"] is None
 
 
