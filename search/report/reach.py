@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import plural
+from search.report.wording import plural, role_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -23,9 +23,5 @@ def section(answer: Answer, room: Room | None) -> Section:
     if question.recipe:
         lines.append(f"one recipe for all: {question.recipe}")
     if reach.untested:
-        lines.append("baselines left out: " + ", ".join(_untested(reach.untested)))
+        lines.append("baselines left out: " + ", ".join(map(role_words, reach.untested)))
     return Section("Reach", lines=tuple(lines))
-
-
-def _untested(roles: tuple[str, ...]) -> list[str]:
-    return [role.replace("_", " ").replace(":", " ") for role in roles]

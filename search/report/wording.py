@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.budget import duration_words
@@ -83,3 +84,25 @@ def time_text(seconds: float | None) -> str:
 def plural(n: int, noun: str) -> str:
     """``1 pair``, ``2 pairs``."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def with_unit(text: str, question: Question) -> str:
+    """A number, or a difference with its interval, and its unit."""
+    return f"{text} {question.unit}".rstrip()
+
+
+def joined(items: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def role_words(role: str) -> str:
+    """A baseline's role as people read it: ``uniform:bproj`` -> ``uniform bproj``."""
+    return role.replace("_", " ").replace(":", " ")
+
+
+def duration_or_nothing(seconds: float | None) -> str:
+    """``, about 5 min``; nothing where the time is unknown or too short to speak of."""
+    return "" if seconds is None or seconds < 1 else f", about {duration_words(seconds)}"

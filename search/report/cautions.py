@@ -1,0 +1,72 @@
+"""What to beware of when reading an answer, the gravest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.answers.intervals import IDENTICAL
+from search.report.wording import joined, role_words, two_digits, value_text, with_unit
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+
+LEAST_DF = 6
+
+
+def cautions(answer: Answer) -> list[str]:
+    """The cautions that this answer's data call for."""
+    if not answer.leaders:
+        return []
+    found = (_noise(answer), _luck(answer), _lead(answer), _speed(answer), _recipe(answer))
+    return [text for text in (*found, _left_out(answer), _reach(answer)) if text]
+
+
+def _noise(answer: Answer) -> str:
+    noise = answer.noise
+    if noise.reason == IDENTICAL:
+        return ""  # every verdict says so
+    if noise.sd is None:
+        return f"the noise between repeats was not measured ({noise.reason})"
+    if noise.df < LEAST_DF:
+        of = f"{noise.df} degree{'' if noise.df == 1 else 's'} of freedom"
+        return f"the noise between repeats (SD {two_digits(noise.sd)}) rests on only {of}"
+    return ""
+
+
+def _luck(answer: Answer) -> str:
+    shrinkage, question = answer.shrinkage, answer.question
+    if shrinkage is None or shrinkage.lost <= question.tolerance:
+        return ""
+    lost = with_unit(value_text(shrinkage.lost, question), question)
+    return f"{lost} of the lead of {shrinkage.candidate} was luck of the choice"
+
+
+def _lead(answer: Answer) -> str:
+    lead = answer.lead
+    if lead is None or lead.word not in ("growing", "closing"):
+        return ""
+    return f"the lead over all-attention was still {lead.word} when training ended"
+
+
+def _speed(answer: Answer) -> str:
+    saving = next((found for found in answer.savings if found.against == "reference"), None)
+    if saving is None or not saving.latency or saving.latency >= 1:
+        return ""
+    return "the cheaper stack was not faster than all-attention as measured"
+
+
+def _recipe(answer: Answer) -> str:
+    return "one training recipe was used for every stack" if answer.question.recipe else ""
+
+
+def _left_out(answer: Answer) -> str:
+    roles = [role_words(role) for role in answer.reach.untested]
+    if not roles:
+        return ""
+    shown = roles if len(roles) <= 3 else [*roles[:2], f"{len(roles) - 2} more"]
+    return f"the budget left out baselines ({joined(shown)})"
+
+
+def _reach(answer: Answer) -> str:
+    holds = "task, size and length" if answer.question.steps else "objective"
+    return f"all of this holds for this {holds} only"

@@ -1,0 +1,248 @@
+"""The answer in one paragraph: a function for each sentence, every number one of the answer's.
+
+A sentence that the data do not carry is empty and left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.answers.question import kind_of
+from search.report.cautions import cautions
+from search.report.wording import (
+    difference_text,
+    duration_or_nothing,
+    joined,
+    plural,
+    with_unit,
+)
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer, Leader
+    from search.answers.costs import Saving
+    from search.answers.question import Question
+    from search.answers.verdicts import Against, Contrast
+
+OWN_OBJECTIVE = "own objective "
+
+
+def paragraph(answer: Answer) -> str:
+    """The whole answer for a reader who sees nothing else."""
+    said = (
+        best(answer, place=True),
+        cheap(answer),
+        shorter(answer),
+        position(answer),
+        costs(answer),
+        beware(answer),
+    )
+    return " ".join(sentence for sentence in said if sentence)
+
+
+def summary(answer: Answer) -> str:
+    """The answer in two or three lines of a terminal."""
+    said = (best(answer), cheap(answer, brief=True), beware(answer, most=1))
+    return " ".join(sentence for sentence in said if sentence)
+
+
+def best(answer: Answer, *, place: bool = False) -> str:
+    """Which stack is the pick, or why there is none."""
+    head = _place(answer.question) + ", " if place else ""
+    pick = leader(answer, answer.pick)
+    if pick is None:
+        return _capital(head + _no_pick(answer))
+    is_only = answer.reach.n_trained == 1
+    which = "the only stack trained so far is" if is_only else "the best stack found is"
+    return _capital(f"{head}{which} {pick.code}: {_make_up(pick, answer)}.")
+
+
+def cheap(answer: Answer, *, brief: bool = False) -> str:
+    """How many layers may do without attention, by the verdict against all-attention."""
+    if not answer.leaders:
+        return ""
+    contrast = against(answer, "reference")
+    if contrast is None:
+        return _not_held(answer)
+    candidate = leader(answer, contrast.candidate_id)
+    question = answer.question
+    n = candidate.n_cheap if candidate else question.n_layers
+    of = "all" if n == question.n_layers else f"{n} of"
+    layers = f"{of} {question.n_layers} layers" if question.n_layers > 1 else "the one layer"
+    tolerance = with_unit(f"{question.tolerance:g}", question)
+    measured = "" if brief else f": {_measured(contrast, question)}"
+    words = {
+        "better": f"{_capital(layers)} may do without attention, and the stack is better for it"
+        f"{measured}.",
+        "may be cheap": f"{_capital(layers)} may do without attention, within the tolerance of "
+        f"{tolerance}{measured}.",
+        "keep attention": f"Keep attention: {contrast.candidate}, without it in {layers}, loses "
+        f"more than the tolerance of {tolerance}{measured}.",
+    }
+    open_to = _decided_by(contrast) if brief else _open(contrast, question)
+    said = words.get(contrast.verdict.word)
+    return said or f"Whether {layers} may do without attention is undecided{open_to}."
+
+
+def shorter(answer: Answer) -> str:
+    """Whether a model of fewer layers would do as well."""
+    contrast = against(answer, "shorter")
+    if contrast is None:
+        return ""
+    question, other = answer.question, f"the shorter model {contrast.other}"
+    measured = _measured(contrast, question)
+    words = {
+        "keep depth": f"The depth is needed: {other} is worse ({measured}).",
+        "shorter is better": f"However, {other} is better ({measured}).",
+        "may be shorter": f"However, {other} does as well within the tolerance ({measured}).",
+    }
+    said = words.get(contrast.verdict.word)
+    return said or f"Whether {other} would do as well is undecided{_open(contrast, question)}."
+
+
+def position(answer: Answer) -> str:
+    """Whether it matters which layers are cheap, given how many are."""
+    found = answer.position
+    if found is None:
+        return ""
+    measured = f"{found.first} minus {found.last}"
+    if found.interval is not None:
+        difference = with_unit(difference_text(found.interval, answer.question), answer.question)
+        measured += f" is {difference}"
+    number, layers = "Given their number,", "layers without attention"
+    words = {
+        "no matter": f"{number} it does not matter which layers do without attention ({measured}).",
+        "cheap first": f"{number} the {layers} belong first ({measured}).",
+        "cheap last": f"{number} the {layers} belong last ({measured}).",
+    }
+    reason = f" ({found.reason})" if found.reason else ""
+    return words.get(found.word) or (
+        f"Whether it matters which layers do without attention, given their number, is undecided"
+        f"{reason}."
+    )
+
+
+def costs(answer: Answer) -> str:
+    """What the candidate saves against all-attention, counted and as measured."""
+    saving = next((found for found in answer.savings if found.against == "reference"), None)
+    candidate = _candidate_code(answer)
+    if saving is None or candidate is None:
+        return ""
+    counted, measured = _counted(saving), _timed(saving)
+    if not counted and not measured:
+        return ""
+    device = f" on {answer.reach.device}" if answer.reach.device else ""
+    parts = [f"has {joined(counted)}"] if counted else []
+    parts += [f"takes, as measured{device}, {joined(measured)}"] if measured else []
+    return f"Compared with {candidate}, all-attention {joined(parts)}."
+
+
+def beware(answer: Answer, *, most: int | None = None) -> str:
+    """What the reader should not forget."""
+    found = cautions(answer)[:most]
+    return f"Beware: {'; '.join(found)}." if found else ""
+
+
+def leader(answer: Answer, arch_id: str | None) -> Leader | None:
+    """The line of the leaderboard with this architecture."""
+    return next((row for row in answer.leaders if arch_id and row.arch_id == arch_id), None)
+
+
+def against(answer: Answer, other: Against) -> Contrast | None:
+    """The contrast with one of the finalists."""
+    return next((found for found in answer.contrasts if found.against == other), None)
+
+
+def _place(question: Question) -> str:
+    """What was asked: task, size and length."""
+    is_own = question.task.startswith(OWN_OBJECTIVE)
+    task = question.task.removeprefix(OWN_OBJECTIVE)
+    name = f"the objective {task}" if is_own else f"the task {task}"
+    facts = [fact for fact in (question.size, _steps(question)) if fact]
+    return f"for {name if task else 'this task'}" + (f" ({'; '.join(facts)})" if facts else "")
+
+
+def _steps(question: Question) -> str:
+    return plural(question.steps, "training step") if question.steps else ""
+
+
+def _no_pick(answer: Answer) -> str:
+    spent = answer.spent
+    total = sum(spent.by_phase.values())
+    if answer.leaders:
+        return "no stack of full depth has a result yet, so there is no pick."
+    if not total:
+        return "no trial has run yet, so there is no answer."
+    waiting = sum(spent.by_state.get(state, 0) for state in ("proposed", "queued", "running"))
+    trials = "the one trial has not" if total == 1 else f"none of {total} trials has"
+    yet = " yet" if waiting else ""
+    cause = f"; the first failure was: {spent.first_failure}" if spent.first_failure else ""
+    return f"{trials} ended with a result{yet}, so there is no answer{cause.rstrip('.')}."
+
+
+def _make_up(pick: Leader, answer: Answer) -> str:
+    """How much attention a stack has, in words."""
+    name = kind_of(answer.question.reference).replace("_", " ")
+    layers = "its one layer" if pick.n_layers == 1 else f"all its {pick.n_layers} layers"
+    if not pick.n_cheap:
+        return f"{name} in {layers}"
+    if not pick.n_attention:
+        pure = f"{_first_kind(pick)} in {layers}, " if answer.pick_is_pure else ""
+        return f"{pure}no {name} at all"
+    return f"{name} in {pick.n_attention} of its {pick.n_layers} layers"
+
+
+def _first_kind(pick: Leader) -> str:
+    first = pick.notation.split(",", 1)[0].split("*", 1)[0]
+    return kind_of(first).replace("_", " ")
+
+
+def _not_held(answer: Answer) -> str:
+    why = "nothing was repeated beside all-attention on the test split"
+    if answer.reach.n_trained == 1:
+        why = "there is nothing to hold it against"
+    return f"How many layers may do without attention is undecided: {why}."
+
+
+def _measured(contrast: Contrast, question: Question) -> str:
+    """The difference on the test split, with its interval."""
+    difference = difference_text(contrast.interval, question)
+    return (
+        f"{contrast.candidate} minus {contrast.other} is {with_unit(difference, question)} "
+        f"in {question.objective} on test"
+    )
+
+
+def _open(contrast: Contrast, question: Question) -> str:
+    """What is known of an undecided contrast, and what would decide it."""
+    if contrast.interval is None:
+        return _decided_by(contrast)
+    known = f"{_measured(contrast, question)}, against a tolerance of {question.tolerance:g}"
+    return f": {known}{_decided_by(contrast)}"
+
+
+def _decided_by(contrast: Contrast) -> str:
+    verdict = contrast.verdict
+    if verdict.more_runs is None:
+        return f" ({verdict.reason})" if verdict.reason else ""
+    about = duration_or_nothing(verdict.more_seconds)
+    return f" ({plural(verdict.more_runs, 'more run')}{about}, would decide it)"
+
+
+def _candidate_code(answer: Answer) -> str | None:
+    is_reference = answer.pick == answer.reference
+    found = leader(answer, answer.rival if is_reference else answer.pick)
+    return found.code if found else None
+
+
+def _counted(saving: Saving) -> list[str]:
+    counts = ((saving.params, "parameters"), (saving.flops, "FLOPs"))
+    return [f"{ratio:.2f} times the {what}" for ratio, what in counts if ratio]
+
+
+def _timed(saving: Saving) -> list[str]:
+    times = ((saving.step, "a training step"), (saving.latency, "a forward pass"))
+    return [f"{ratio:.2f} times as long for {what}" for ratio, what in times if ratio]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,168 @@
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from simulated import ATTENTION, Simulation, question, row
+
+from search.budget import duration_words
+from search.report.paragraph import paragraph, summary
+
+A, S = ATTENTION, "sepconv"
+OWN = {"unit": "", "task": "own objective f", "steps": None, "recipe": "", "size": "4 layers"}
+
+
+def cheap_wins(layers):
+    return 2.75 + 0.3 * 0.5 ** layers.count(S) + 0.1 * (4 - len(layers))
+
+
+def attention_wins(layers):
+    return 2.75 - 0.08 * layers.count(A) + 0.1 * (4 - len(layers))
+
+
+def all_alike(layers):
+    return 2.5 + 0.1 * (4 - len(layers))
+
+
+def hybrid_wins(layers):
+    return 2.5 + 0.2 * (layers != (S, S, S, A)) + 0.1 * (4 - len(layers))
+
+
+def shorter_wins(layers):
+    return 2.5 - 0.1 * (4 - len(layers))
+
+
+def score(layers):
+    return 0.3 + 0.02 * layers.count(S) - 0.05 * (4 - len(layers))
+
+
+WORLDS = {
+    "no trial": (cheap_wins, 0.005, 0, {}),
+    "one trial": (cheap_wins, 0.005, 1, {}),
+    "too few": (cheap_wins, 0.005, 3, {}),
+    "one repeat": (cheap_wins, 0.005, 6, {}),
+    "cheap wins": (cheap_wins, 0.005, 60, {}),
+    "noisy": (cheap_wins, 0.2, 24, {}),
+    "identical repeats": (cheap_wins, 0.0, 24, {}),
+    "attention wins": (attention_wins, 0.005, 60, {}),
+    "all alike": (all_alike, 0.003, 80, {}),
+    "hybrid": (hybrid_wins, 0.003, 80, {}),
+    "shorter": (shorter_wins, 0.003, 60, {}),
+    "score": (
+        score,
+        0.002,
+        60,
+        {"objective": "score", "direction": "maximize", "unit": "", "metrics": ()},
+    ),
+    "own": (cheap_wins, 0.005, 24, OWN),
+    "two layers": (cheap_wins, 0.005, 24, {"n_layers": 2}),
+}
+
+
+def answer_in(world):
+    mean, sd, budget, changes = WORLDS[world]
+    simulation = Simulation(mean, lambda layers: sd, asked=question(**changes), seed=1)
+    if world == "hybrid":
+        simulation.train((S, S, S, A), phase="search")
+    return simulation.run(budget) if budget else simulation.answer()
+
+
+def numbers_of(value):
+    if isinstance(value, dict):
+        return [number for item in value.values() for number in numbers_of(item)]
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_of(item)]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [float(value)] if is_number and math.isfinite(value) else []
+
+
+@pytest.mark.parametrize("say", [paragraph, summary])
+@pytest.mark.parametrize("world", WORLDS)
+def test__paragraph__every_number__is_one_of_the_answer_rounded(world, say):
+    answer = answer_in(world)
+    text = say(answer)
+    for given in (answer.question.task, answer.question.size):
+        text = text.replace(given, "")
+    known = numbers_of(answer.to_dict())
+    spans = {duration_words(number) for number in known if number >= 1}
+    for said in re.findall(r"about ([^,)]+)[,)]", text):
+        assert said in spans
+        text = text.replace(f"about {said}", "")
+    counts = {len(answer.reach.untested) - 2}  # "a, b and n more"
+    for printed in re.findall(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text):
+        digits = len(printed.partition(".")[2])
+        half = 0.5 * 10.0**-digits * (1 + 1e-9)
+        value = abs(float(printed))
+        close = any(abs(value - abs(number)) <= half for number in known)
+        assert close or value in counts, f"{printed} in: {text}"
+
+
+@pytest.mark.parametrize("say", [paragraph, summary])
+@pytest.mark.parametrize("world", WORLDS)
+def test__paragraph__any_state__whole_sentences_without_gaps(world, say):
+    text = say(answer_in(world))
+    assert text[0].isupper()
+    assert text.endswith(".")
+    assert not re.search(r"None|nan|\(\)|  | [.,;:)]|\.\.|[(] |:[.]|; ;| 1 \w+s\b", text), text
+    for sentence in re.split(r"(?<=[.]) (?=[A-Z])", text):
+        assert re.match(r"[A-Z0-9]", sentence)
+        assert sentence.count("(") == sentence.count(")")
+
+
+@pytest.mark.parametrize(
+    ("world", "says"),
+    [
+        ("no trial", "no trial has run yet, so there is no answer."),
+        ("one trial", "the only stack trained so far is"),
+        ("one trial", "undecided: there is nothing to hold it against."),
+        ("one repeat", r"undecided: SSSS minus AAAA is -0\.\d+ nats in loss on test, against"),
+        ("cheap wins", r"the best stack found is SSSS: sepconv in all its 4 layers, no attention"),
+        ("cheap wins", r"All 4 layers may do without attention, and the stack is better for it: "),
+        ("cheap wins", r"The depth is needed: the shorter model SS is worse \(SSSS minus SS is -"),
+        ("cheap wins", r"all-attention has 2\.00 times the parameters and 2\.00 times the FLOPs"),
+        ("cheap wins", r"takes, as measured on cpu, 2\.00 times as long for a training step"),
+        ("noisy", r"undecided: .* against a tolerance of 0\.02 \(\d+ more runs, about \d+ "),
+        ("identical repeats", r"undecided: .*\(repeats are identical: does the objective use"),
+        ("attention wins", "the best stack found is AAAA: attention in all its 4 layers."),
+        ("attention wins", r"Keep attention: \w+, without it in \d of 4 layers, loses more than"),
+        ("all alike", r"may do without attention, within the tolerance of 0\.02 nats: "),
+        ("all alike", r"it does not matter which layers do without attention \(SSAA minus AASS"),
+        ("hybrid", r"the best stack found is SSSA: attention in 1 of its 4 layers\."),
+        ("hybrid", r"3 of 4 layers may do without attention, and the stack is better for it: "),
+        ("shorter", r"However, the shorter model \w+ is better \("),
+        ("score", r"is \+0\.\d+ \[\+0\.\d+, \+0\.\d+\] in score on test"),
+        ("own", r"For the objective f \(4 layers\), the best"),
+        ("own", "all of this holds for this objective only."),
+    ],
+)
+def test__paragraph__state__says_what_it_is(world, says):
+    assert re.search(says, paragraph(answer_in(world)))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test__summary__fits_three_lines(world):
+    assert len(summary(answer_in(world))) <= 3 * 87
+
+
+def test__paragraph__only_failures__names_the_first_and_that_others_wait():
+    simulation = Simulation(cheap_wins, lambda layers: 0.0)
+    failed = row(0, (A,) * 4, state="failed", error="ValueError: no such file.")
+    simulation.rows = [failed]
+    assert (
+        "the one trial has not ended with a result, so there is no answer; the first failure was: "
+        "ValueError: no such file." in paragraph(simulation.answer())
+    )
+    simulation.rows = [failed, row(1, (S,) * 4, state="running")]
+    assert "none of 2 trials has ended with a result yet, so" in paragraph(simulation.answer())
+
+
+def test__paragraph__cheap_stack_slower__says_beware():
+    simulation = Simulation(cheap_wins, lambda layers: 0.005, seed=1)
+    simulation.run(24)
+    assert "not faster" not in paragraph(simulation.answer())
+    simulation.rows = [
+        replace(trial, latency_s=0.01 if A in trial.mixers else 0.02) for trial in simulation.rows
+    ]
+    assert "the cheaper stack was not faster than all-attention as measured" in paragraph(
+        simulation.answer()
+    )
