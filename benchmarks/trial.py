@@ -67,7 +67,7 @@ def train_plainly(config: TrialConfig, task: Task[Any], model: nn.Module, run: R
     study, recipe = config.study, config.study.training
     optimizer, schedule = build_optimizer(model, recipe)
     readings = set(reading_steps(recipe.steps, recipe.validations))
-    metrics = (*study.objectives, *study.metrics)
+    metrics = study.trained_metrics
     model.train()
     for step in range(recipe.steps):
         batch = task.train_batch(step, seed=config.seed, batch_size=recipe.batch_size)

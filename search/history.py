@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from search.limits import Limit, excesses
+from search.measures import Measure
 from search.rows import TrialRow
 from search.space import Labels, Space
 from search.strategies.base import History, PastState, PastTrial
@@ -24,15 +27,23 @@ def history_of(
     rows: Iterable[TrialRow],
     space: Space,
     *,
-    objective: str,
-    direction: Literal["minimize", "maximize"],
+    measures: Sequence[Measure],
+    limits: Sequence[Limit] = (),
     study_attrs: Mapping[str, Any],
 ) -> History:
     """Returns what a strategy may learn from: first seeds of architectures of the space.
 
     Baselines inside the space are among them. Repeats with fresh seeds are not: they were made
     for finalists only, and a sampler would count a finalist's luck several times. A diverged trial
-    counts as bad without a value, a failed one as nothing but a place already visited.
+    counts as bad without a value, a failed one as nothing but a place already visited; so does one
+    that lacks an objective or a bounded value.
+
+    Args:
+        rows: The study's trials.
+        space: The present space.
+        measures: The objectives.
+        limits: Those that only training shows; the space keeps the others.
+        study_attrs: The sampler's notes about the study.
     """
     past, taken = [], set()
     for row in rows:
@@ -42,12 +53,24 @@ def history_of(
         state = PAST_STATES.get(row.state)
         if state is None or row.mixers not in space:
             continue
-        value = row.selection.get(objective)
-        if state == "complete" and value is None:
-            state = "failed"
-        past.append(PastTrial(row.number, state, row.mixers, value, row.sampler_attrs))
+        past.append(_past(row, state, measures, limits))
     past.sort(key=lambda trial: trial.number)
-    return History(tuple(past), frozenset(taken), study_attrs, direction)
+    directions = tuple(measure.direction for measure in measures)
+    return History(tuple(past), frozenset(taken), study_attrs, directions)
+
+
+def _past(
+    row: TrialRow, state: PastState, measures: Sequence[Measure], limits: Sequence[Limit]
+) -> PastTrial:
+    trial = PastTrial(row.number, state, row.mixers, attrs=row.sampler_attrs)
+    if state != "complete":
+        return trial
+    values = tuple(measure.value(row) for measure in measures)
+    known = tuple(value for value in values if value is not None)
+    over = excesses(row, limits)
+    if len(known) < len(values) or over is None:
+        return replace(trial, state="failed")
+    return replace(trial, values=known, excesses=over)
 
 
 def trained_labels(rows: Iterable[TrialRow]) -> frozenset[Labels]:

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mixers.registry import code_value
@@ -76,11 +76,13 @@ class ObjectiveRunner:
     Args:
         objective: The function.
         metric: Name of the objective among the metrics; a bare number gets this name.
+        needed: Other metrics that the function must return: further objectives and limits.
     """
 
-    def __init__(self, objective: Objective, metric: str) -> None:
+    def __init__(self, objective: Objective, metric: str, needed: Sequence[str] = ()) -> None:
         self.objective = objective
         self.metric = metric
+        self.needed = tuple(needed)
 
     def run(
         self,
@@ -121,7 +123,7 @@ class ObjectiveRunner:
 
         try:
             returned = self.objective(assignment.spec, assignment.seed, report)
-            metrics = self._named(returned)
+            metrics = self._complete(self._named(returned))
             refuse_not_finite(metrics, "the end")
         except EndedEarlyError as end:
             partial = last[-1].metrics if last and end.outcome == "stopped" else None
@@ -147,6 +149,16 @@ class ObjectiveRunner:
             return metrics
         return {self.metric: number(value, self.metric)}
 
+    def _complete(self, metrics: dict[str, float]) -> dict[str, float]:
+        missing = [name for name in self.needed if name not in metrics]
+        if missing:
+            raise InputError(
+                f"objective {objective_name(self.objective)} returned {', '.join(metrics)} but not "
+                f"{', '.join(missing)}, which the study's objectives and limits name; return a "
+                "dict with all of them"
+            )
+        return metrics
+
 
 def number(value: Any, name: str) -> float:
     """Returns a metric as a float.
@@ -168,9 +180,13 @@ def refuse_not_finite(metrics: Metrics, when: str) -> None:
 
 
 def costs(spec: EncoderSpec) -> Costs:
-    """Returns the FLOPs of the architecture by the mixers' formulas; nothing is built."""
-    from mixers.cost import count_flops
+    """Returns the parameters and FLOPs of the architecture; nothing is allocated or timed."""
+    from mixers.cost import count_flops, count_parameters
 
     return Costs(
-        params=0, flops=count_flops(spec), step_s=None, latency_s=None, peak_memory_bytes=0
+        params=count_parameters(spec),
+        flops=count_flops(spec),
+        step_s=None,
+        latency_s=None,
+        peak_memory_bytes=0,
     )

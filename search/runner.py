@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from search.budget import Budget, training_flops
 from search.claims import FINGERPRINT, Claims
 from search.errors import InputError
+from search.limits import limits_of
 from search.observer import RunObserver, RunOutcome, StudyStart
 from search.rows import StudyRow
 from search.run_end import report_end, used_up
@@ -89,7 +90,7 @@ def run_study(
     if row.state in ("paused", "stopped"):
         store.set_study_state(row.id, "running", None)
     runner: TrialRunner = (
-        ObjectiveRunner(objective, study.objective)
+        ObjectiveRunner(objective, study.objective, needed_metrics(study))
         if objective is not None
         else make_training_runner(study, local, in_process=in_process)
     )
@@ -171,6 +172,12 @@ def check_runnable(study: StudySpec, budget: Budget, objective: Objective | None
         raise InputError(
             "a budget in FLOPs needs a task; give an own objective a number of trials or a time"
         )
+
+
+def needed_metrics(study: StudySpec) -> tuple[str, ...]:
+    """Returns the metrics that objectives and limits name."""
+    judged = [*study.measures, *(limit.measure for limit in limits_of(study))]
+    return tuple(dict.fromkeys(m.name for m in judged if m.origin == "metric"))
 
 
 def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -21,6 +21,9 @@ from mixers.notation import MOST_LAYERS
 from mixers.spec import AnyMixer, BlockSpec, EncoderSpec
 from search.tasks.base import TaskConfig, TaskSizes
 from search.tasks.objective import StudyTasks
+
+if TYPE_CHECKING:
+    from search.measures import Measure
 
 DEFAULT_REFERENCE = "attention"
 DEFAULT_CHEAP = "sepconv"
@@ -187,7 +190,7 @@ class StudySpec(Section):
     space: SpaceSpec = Field(default_factory=SpaceSpec)
     """The choices of each layer."""
     objectives: Annotated[Items[str], Field(min_length=1)] = ("loss",)
-    """What is to be good: the first ranks and has the verdicts, all of them make the front."""
+    """What is to be good: the first, a metric, ranks and has the verdicts; all make the front."""
     metrics: Items[str] = ("accuracy",)
     """Metrics recorded beside the objective."""
     limits: LimitsSpec = LimitsSpec()
@@ -236,16 +239,25 @@ class StudySpec(Section):
     @property
     def direction(self) -> Literal["minimize", "maximize"]:
         """Whether a lower or a higher objective is better."""
-        from search.study_checks import metric_facts
-
-        return metric_facts(self, self.objective).direction
+        return self.measures[0].direction
 
     @property
     def unit(self) -> str:
         """Unit of the objective and of the tolerance."""
-        from search.study_checks import metric_facts
+        return self.measures[0].unit
 
-        return metric_facts(self, self.objective).unit
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What the objectives stand for."""
+        from search.measures import measure_of
+
+        return tuple(measure_of(self, name) for name in self.objectives)
+
+    @property
+    def trained_metrics(self) -> tuple[str, ...]:
+        """Names of the metrics among objectives and metrics: what a trial is read on."""
+        costs = {measure.name for measure in self.measures if measure.origin != "metric"}
+        return tuple(n for n in dict.fromkeys((*self.objectives, *self.metrics)) if n not in costs)
 
     @property
     def sizes(self) -> TaskSizes:

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from mixers.config import MixerConfig
 from mixers.spec import fitted
+from search.measures_checks import measure_problems
 
 if TYPE_CHECKING:
     from search.study import SpaceSpec, StudySpec
 
 Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True)
-class MetricFacts:
-    """What a name of a metric stands for."""
-
-    name: str
-    unit: str
-    direction: Literal["minimize", "maximize"]
-
-
-def metric_facts(study: StudySpec, name: str) -> MetricFacts:
-    """Returns unit and direction of a metric of the study.
-
-    Raises:
-        ValueError: No metric has this name.
-    """
-    from search.metrics import metric_registry
-    from search.tasks.objective import ObjectiveConfig
-
-    if isinstance(study.task, ObjectiveConfig):
-        return MetricFacts(name, study.task.unit, study.task.direction)
-    metric = metric_registry().load(name)
-    return MetricFacts(name, metric.unit, metric.direction)
 
 
 def resolved_space(study: StudySpec) -> SpaceSpec:
@@ -64,7 +40,7 @@ def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
         *_layer_problems(study),
     ]
     yield from of_space
-    yield from _metric_problems(study)
+    yield from measure_problems(study)
     yield from _strategy_problems(study)
     if not of_space:
         # They are built from the choices.
@@ -100,22 +76,6 @@ def _layer_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
             yield (*path, "layer"), f"layer {entry.layer} is named twice; merge its choices"
         seen.add(entry.layer)
         yield from _choice_problems(study, (*path, "choices"), entry.choices)
-
-
-def _metric_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
-    if len(study.objectives) > 1:
-        yield ("objectives",), "one objective is optimised for now; move the others to metrics"
-    named = [("objectives", i, n) for i, n in enumerate(study.objectives)]
-    named += [("metrics", i, n) for i, n in enumerate(study.metrics)]
-    seen: set[str] = set()
-    for field, index, name in named:
-        if name in seen:
-            yield (field, index), f"metric {name!r} is named twice"
-        seen.add(name)
-        try:
-            metric_facts(study, name)
-        except ValueError as error:
-            yield (field, index), str(error)
 
 
 def _strategy_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:

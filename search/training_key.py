@@ -42,7 +42,7 @@ def training_key(
         "task": canonical_value(study.task),
         "data": fingerprint,
         "training": canonical_value(study.training),
-        "metrics": sorted({*study.objectives, *study.metrics}),
+        "metrics": sorted(study.trained_metrics),
         "study_seed": study.seed,
         "plugins": {
             kind: plugins[kind]
@@ -62,7 +62,7 @@ def task_and_metric_versions(study: StudySpec) -> dict[str, tuple[str, str]]:
 
     wanted = (
         (task_registry(), {study.task.kind}),
-        (metric_registry(), {*study.objectives, *study.metrics}),
+        (metric_registry(), {*study.trained_metrics}),
     )
     return {
         entry.kind: (entry.distribution, entry.version)

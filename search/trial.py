@@ -173,7 +173,7 @@ class Trial:
         self.study = config.study
         self.device = device_facts(config.device)
         self.precision = choose_precision(self.study.training.precision, self.device)
-        self.metrics = tuple(dict.fromkeys((*self.study.objectives, *self.study.metrics)))
+        self.metrics = self.study.trained_metrics
         self.stages: dict[str, float] = {}
 
     @contextlib.contextmanager

@@ -74,7 +74,7 @@ def question_of(study: StudySpec) -> Question:
         "reference": reference,
         "cheap": cheap,
         "seed": study.seed,
-        "metrics": study.metrics,
+        "metrics": tuple(n for n in study.trained_metrics if n != study.objective),
         "space_size": Space.of(study).size,
     }
     if isinstance(study.task, ObjectiveConfig):

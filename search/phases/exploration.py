@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from search.history import history_of, trained_labels
+from search.limits import limits_of
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.space import Space
@@ -27,6 +28,10 @@ class SearchPhase:
         self.study = study
         self.space = space
         self.strategy = strategy
+        self.measures = study.measures
+        self.limits = tuple(
+            limit for limit in limits_of(study) if not limit.measure.is_known_before
+        )
 
     def is_open(self, rows: Sequence[TrialRow]) -> bool:
         """Whether an architecture of the space has no trial yet."""
@@ -37,8 +42,8 @@ class SearchPhase:
         history = history_of(
             rows,
             self.space,
-            objective=self.study.objective,
-            direction=self.study.direction,
+            measures=self.measures,
+            limits=self.limits,
             study_attrs=ask.notes,
         )
         taken = history.taken | {labels for labels, _, _ in ask.refused}

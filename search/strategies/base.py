@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from search.space import Labels, Space
 
+Direction = Literal["minimize", "maximize"]
 PastState = Literal["complete", "pruned", "failed", "running"]
 
 
@@ -20,15 +21,23 @@ class PastTrial:
         number: Its number in the study.
         state: ``pruned`` stands for every trial that is known to be bad without a value.
         labels: Its architecture; only architectures of the present space are shown.
-        value: The objective, for complete trials.
+        values: The objectives in the study's order, for complete trials.
         attrs: The sampler's notes about the trial.
+        excesses: How far it is over each limit that only training shows, by the limit's name; 0
+            or less is within.
     """
 
     number: int
     state: PastState
     labels: Labels
-    value: float | None = None
+    values: tuple[float, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    excesses: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float | None:
+        """The first objective, which ranks; None where the trial has no values."""
+        return self.values[0] if self.values else None
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,13 @@ class History:
         trials: Trials of the present space, by rising number.
         taken: Architectures that need no second trial, in the space or not.
         study_attrs: The sampler's notes about the whole study.
-        direction: Whether a lower or a higher value is better.
+        directions: Whether a lower or a higher value is better, by objective.
     """
 
     trials: tuple[PastTrial, ...]
     taken: frozenset[Labels]
     study_attrs: Mapping[str, Any] = field(default_factory=dict)
-    direction: Literal["minimize", "maximize"] = "minimize"
+    directions: tuple[Direction, ...] = ("minimize",)
 
 
 @dataclass(frozen=True)

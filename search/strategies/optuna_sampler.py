@@ -98,7 +98,9 @@ def distributions(space: Space) -> dict[str, CategoricalDistribution]:
 def rebuild(storage: InMemoryStorage, space: Space, history: History, number: int) -> int:
     """Fills an empty storage so that its next trial has this number; returns the study's id."""
     with unannounced():
-        study_id = storage.create_new_study([DIRECTIONS[history.direction]], STUDY_NAME)
+        study_id = storage.create_new_study(
+            [DIRECTIONS[direction] for direction in history.directions], STUDY_NAME
+        )
     for key, value in history.study_attrs.items():
         storage.set_study_system_attr(study_id, key, value)
     known = {past.number: past for past in history.trials}
@@ -126,10 +128,11 @@ def frozen_trial(past: PastTrial, space: Space, cast: dict[str, BaseDistribution
     """Writes a past trial with its parameters cast to the present space."""
     return optuna.create_trial(
         state=STATES[past.state],
-        value=past.value if past.state == "complete" else None,
+        values=past.values if past.state == "complete" else None,
         params=dict(space.params(past.labels) or {}),
         distributions=cast,
         system_attrs=dict(past.attrs),
+        constraints=dict(past.excesses),
     )
 
 

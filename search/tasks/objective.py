@@ -23,6 +23,7 @@ class ObjectiveConfig(TaskConfig):
         name: Name of the function.
         source_sha256: Hash of its source.
         direction: Whether a lower or a higher value is better.
+        directions: Directions of other metrics that are objectives, where they differ from it.
         unit: Unit of the value and of the study's tolerance.
         vocab_size: Number of token ids in the architectures that the function is given.
         seq_len: Longest input in tokens of those architectures.
@@ -32,6 +33,7 @@ class ObjectiveConfig(TaskConfig):
     name: Annotated[str, Field(min_length=1)]
     source_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     direction: Literal["minimize", "maximize"] = "minimize"
+    directions: dict[str, Literal["minimize", "maximize"]] = Field(default_factory=dict)
     unit: str = ""
     vocab_size: Annotated[int, Field(ge=1)] = 512
     seq_len: Annotated[int, Field(ge=1)] = 64

@@ -87,7 +87,7 @@ def test__C40__other_order_of_choices__proposes_the_same_points_for_old_rows(tmp
 
     outcome = run_own(tmp_path, 8, choices=["attention", "sepconv", "bproj"])
     rows = stored_rows(tmp_path, outcome)
-    facts = {"objective": "loss", "direction": "minimize", "study_attrs": {}}
+    facts = {"measures": own_study().measures, "study_attrs": {}}
     ordered, turned = (
         history_of(rows, Space.of(own_study(choices=choices)), **facts)
         for choices in (
@@ -144,9 +144,7 @@ def test__C41__not_finite_objective__is_diverged_never_best_never_a_good_point(
     assert all(math.isfinite(line["mean"]) for line in best)
     assert best[0]["notation"] not in {row.notation for row in wild}
     study = own_study(sometimes_wild, **options)
-    history = history_of(
-        rows, Space.of(study), objective="loss", direction=direction, study_attrs={}
-    )
+    history = history_of(rows, Space.of(study), measures=study.measures, study_attrs={})
     numbers = {row.number for row in wild}
     assert all(t.value is None for t in history.trials if t.number in numbers)
     assert all(t.state == "pruned" for t in history.trials if t.number in numbers)

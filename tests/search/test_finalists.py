@@ -103,9 +103,9 @@ def test__next_finalist__new_pick_after_a_raised_budget__is_first_with_its_own_s
 
 
 def history(rows, **facts):
-    space = Space.of(study())
-    defaults = {"objective": "loss", "direction": "minimize", "study_attrs": {"n": 1}}
-    return history_of(rows, space, **(defaults | facts))
+    spec = study()
+    defaults = {"measures": spec.measures, "study_attrs": {"n": 1}}
+    return history_of(rows, Space.of(spec), **(defaults | facts))
 
 
 def test__history__states__feed_a_sampler_as_documented():

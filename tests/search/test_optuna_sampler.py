@@ -1,6 +1,7 @@
 import contextlib
 import warnings
 import zlib
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import optuna
@@ -26,18 +27,43 @@ def objective(labels):
     return 0.3 * labels.count("attention") - 0.2 * labels.count("sepconv") + 0.1 * hashed
 
 
+def cost(labels):
+    return labels.count("attention") + 0.5 * labels.count("bproj")
+
+
 def state_of(number):
     return {5: "failed", 9: "pruned"}.get(number % 11, "complete")
 
 
-def plain_suggestions(sampler, space, n_trials, lag):
+@dataclass(frozen=True)
+class Problem:
+    """What is optimised: objectives by architecture, their directions, and limits."""
+
+    directions: tuple = ("minimize",)
+    limited: bool = False
+
+    def values(self, labels):
+        both = objective(labels), -cost(labels)
+        return both[: len(self.directions)]
+
+    def excesses(self, labels):
+        return {"max_cost": cost(labels) - 1.5} if self.limited else {}
+
+
+ONE = Problem()
+TWO = Problem(("minimize", "maximize"))
+LIMITED = Problem(limited=True)
+TWO_LIMITED = Problem(("minimize", "maximize"), limited=True)
+
+
+def plain_suggestions(sampler, space, n_trials, lag, problem=ONE):
     """What a plain Optuna study suggests; `lag` trials are always running."""
     states = {
         "complete": optuna.trial.TrialState.COMPLETE,
         "failed": optuna.trial.TrialState.FAIL,
         "pruned": optuna.trial.TrialState.PRUNED,
     }
-    study = optuna.create_study(sampler=sampler.sampler(SEED))
+    study = optuna.create_study(directions=problem.directions, sampler=sampler.sampler(SEED))
     asked = []
     for number in range(n_trials):
         if not sampler.offer.seeded_by_study:
@@ -47,28 +73,34 @@ def plain_suggestions(sampler, space, n_trials, lag):
         if number >= lag:
             done, labels = asked[number - lag]
             state = state_of(done.number)
-            values = objective(labels) if state == "complete" else None
+            values = problem.values(labels) if state == "complete" else None
+            if state == "complete":
+                for name, excess in problem.excesses(labels).items():
+                    done.set_constraint(name, excess)
             # Study.stop outside of optimize raises: an exhausted sampler says so this way.
             with contextlib.suppress(RuntimeError):
                 study.tell(done, values, state=states[state])
     return [labels for _, labels in asked]
 
 
-def rebuilt_suggestions(sampler, space, n_trials, lag):
+def rebuilt_suggestions(sampler, space, n_trials, lag, problem=ONE):
     past, study_attrs, suggested = [], {}, []
     for number in range(n_trials):
         finished = number - lag
         seen = tuple(
             trial
             if trial.number < finished
-            else PastTrial(trial.number, "running", trial.labels, None, trial.attrs)
+            else PastTrial(trial.number, "running", trial.labels, attrs=trial.attrs)
             for trial in past
         )
-        history = History(seen, frozenset(), study_attrs)
+        history = History(seen, frozenset(), study_attrs, problem.directions)
         proposal = sampler.propose(space, history, number=number, sub_seed=0)
         study_attrs = proposal.study_attrs
-        value = objective(proposal.labels)
-        past.append(PastTrial(number, state_of(number), proposal.labels, value, proposal.attrs))
+        state, labels = state_of(number), proposal.labels
+        facts = ((), {})
+        if state == "complete":
+            facts = problem.values(labels), problem.excesses(labels)
+        past.append(PastTrial(number, state, labels, facts[0], proposal.attrs, facts[1]))
         suggested.append(proposal.labels)
     return suggested
 
@@ -81,13 +113,13 @@ def quiet_optuna():
         yield
 
 
-def check_rebuilt(name, n_trials, lag):
+def check_rebuilt(name, n_trials, lag, problem=ONE):
     options = {"population_size": 10} if name == "nsgaii" else {}
     sampler = make_strategy(name, options, SEED)
     assert isinstance(sampler, OptunaSampler)
     space = make_space()
-    expected = plain_suggestions(sampler, space, n_trials, lag)
-    assert rebuilt_suggestions(sampler, space, n_trials, lag) == expected
+    expected = plain_suggestions(sampler, space, n_trials, lag, problem)
+    assert rebuilt_suggestions(sampler, space, n_trials, lag, problem) == expected
     assert len(set(expected)) > n_trials // 5
 
 
@@ -97,14 +129,34 @@ def test__optuna_sampler__rebuilt_before_each_ask__suggests_what_a_plain_study_d
     check_rebuilt(name, N_TRIALS, lag)
 
 
+@pytest.mark.parametrize("problem", [TWO, LIMITED, TWO_LIMITED], ids=["two", "limit", "both"])
+@pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"gp"}))
+def test__optuna_sampler__objectives_and_limits__rebuilt_as_in_a_plain_study(name, problem):
+    check_rebuilt(name, N_TRIALS, 2, problem)
+
+
+@pytest.mark.parametrize("name", ["tpe", "nsgaii"])
+def test__optuna_sampler__limit__is_heeded(name):
+    options = {"population_size": 10} if name == "nsgaii" else {}
+    sampler = make_strategy(name, options, SEED)
+    worst_first = Problem(("maximize",))
+    costly = rebuilt_suggestions(sampler, make_space(), N_TRIALS, 0, worst_first)[60:]
+    limited = rebuilt_suggestions(
+        sampler, make_space(), N_TRIALS, 0, Problem(("maximize",), limited=True)
+    )[60:]
+    assert sum(cost(labels) <= 1.5 for labels in costly) < 20
+    assert sum(cost(labels) <= 1.5 for labels in limited) > 40
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 3])
 def test__optuna_sampler__gp_rebuilt__suggests_what_a_plain_study_does(lag):
     check_rebuilt("gp", N_TRIALS, lag)
 
 
-def test__optuna_sampler__gp_rebuilt_shortly__suggests_what_a_plain_study_does():
-    check_rebuilt("gp", 16, 1)
+@pytest.mark.parametrize("problem", [ONE, TWO_LIMITED], ids=["one", "two and a limit"])
+def test__optuna_sampler__gp_rebuilt_shortly__suggests_what_a_plain_study_does(problem):
+    check_rebuilt("gp", 16, 1, problem)
 
 
 def test__optuna_sampler__without_its_notes__genetic_search_differs():
@@ -112,7 +164,7 @@ def test__optuna_sampler__without_its_notes__genetic_search_differs():
     sampler = make_strategy("nsgaii", {"population_size": 10}, SEED)
     space = make_space()
     past = tuple(
-        PastTrial(number, "complete", space.at(5 * number), objective(space.at(5 * number)))
+        PastTrial(number, "complete", space.at(5 * number), (objective(space.at(5 * number)),))
         for number in range(40)
     )
     bare = sampler.propose(space, History(past, frozenset()), number=40, sub_seed=0)
@@ -125,7 +177,7 @@ def test__optuna_sampler__numbers_missing__keep_the_places_of_later_trials():
     sampler = make_strategy("tpe", {"n_startup_trials": 3}, SEED)
     space = make_space()
     known = tuple(
-        PastTrial(number, "complete", space.at(7 * number), objective(space.at(7 * number)))
+        PastTrial(number, "complete", space.at(7 * number), (objective(space.at(7 * number)),))
         for number in (2, 3, 5, 8)
     )
     storage = optuna.storages.InMemoryStorage()
@@ -148,7 +200,7 @@ def test__optuna_sampler__next_sub_seed__asks_for_something_else():
         assert len(asked) > 5
     qmc = make_strategy("qmc", {}, SEED)
     history = History((), frozenset())
-    past = PastTrial(0, "complete", space.at(0), 1.0)
+    past = PastTrial(0, "complete", space.at(0), (1.0,))
     asked = set()
     for sub_seed in range(8):
         history = History((past,), frozenset(), history.study_attrs)

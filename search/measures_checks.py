@@ -1,0 +1,67 @@
+"""Checks of a study's objectives, metrics and limits, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from search.measures import measure_of
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+Path = tuple[str | int, ...]
+
+
+def measure_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    """Yields (path, what is wrong and what to do)."""
+    found = [*_objective_problems(study), *_metric_problems(study)]
+    yield from found
+    if not found:
+        yield from _limit_problems(study)
+
+
+def _objective_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    for index, name in enumerate(study.objectives):
+        path: Path = ("objectives", index)
+        if name in study.objectives[:index]:
+            yield path, f"objective {name!r} is named twice"
+            continue
+        try:
+            measure = measure_of(study, name)
+        except ValueError as error:
+            yield path, str(error)
+            continue
+        if index == 0 and measure.origin != "metric":
+            yield (
+                path,
+                f"{name!r} is a cost; the first objective ranks and has the verdicts and the "
+                "tolerance, so put a metric before it, or make the cost a limit",
+            )
+
+
+def _metric_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    for index, name in enumerate(study.metrics):
+        path: Path = ("metrics", index)
+        if name in study.metrics[:index]:
+            yield path, f"metric {name!r} is named twice"
+            continue
+        try:
+            measure = measure_of(study, name)
+        except ValueError as error:
+            yield path, str(error)
+            continue
+        if measure.origin != "metric":
+            yield path, f"{name!r} is a cost: every trial records it, so leave it out here"
+
+
+def _limit_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    from search.limits import limits_of
+
+    for limit in limits_of(study):
+        name = limit.measure.name
+        if limit.measure.origin == "metric" and name not in study.trained_metrics:
+            yield (
+                ("limits", limit.name),
+                f"{name!r} is neither an objective nor a metric of the study; add it to metrics",
+            )

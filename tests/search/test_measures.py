@@ -1,0 +1,100 @@
+import pytest
+from own_study import own_study
+from simulated import row
+
+from search.limits import excesses, is_within, limits_of
+from search.measures import COSTS, measure_of
+from search.rows import Latency
+from search.study import StudySpec
+
+LATENCY = Latency(
+    median=0.02, low=0.01, high=0.03, n=20, batch_size=8, seq_len=16, device="cpu", dtype="float32"
+)
+
+
+def measured(**changes):
+    facts = {
+        "params": 1000,
+        "flops": 2_000_000,
+        "latency_s": 0.02,
+        "latency": LATENCY,
+        "peak_memory": 3_000_000,
+    }
+    return row(0, ("sepconv",), 1.5, **(facts | changes))
+
+
+def test__measures__every_cost__reads_its_value_with_unit_and_direction():
+    found = {name: (m.value(measured()), m.unit, m.direction) for name, m in COSTS.items()}
+    assert found == {
+        "params": (1000, "parameters", "minimize"),
+        "flops": (2_000_000, "FLOPs", "minimize"),
+        "latency": (0.02, "s", "minimize"),
+        "throughput": (pytest.approx(8 / 0.02), "sequences/s", "maximize"),
+        "peak_memory": (3_000_000, "bytes", "minimize"),
+    }
+    assert {name for name, m in COSTS.items() if m.is_known_before} == {"params", "flops"}
+    assert all(m.value(row(0, ("sepconv",))) is None for m in COSTS.values())
+
+
+def test__measure_of__metric_of_a_task__is_the_registered_one():
+    loss, accuracy = (measure_of(StudySpec(), name) for name in ("loss", "accuracy"))
+    assert (loss.unit, loss.direction, loss.value(measured())) == ("nats", "minimize", 1.5)
+    assert (accuracy.direction, accuracy.value(measured())) == ("maximize", None)
+    assert loss.value(measured(selection={"loss": float("nan")})) is None
+    with pytest.raises(ValueError, match="did you mean 'throughput'"):
+        measure_of(StudySpec(), "thruput")
+
+
+def own(*objectives, **task):
+    document = own_study(unit="m", direction="maximize").model_dump()
+    document["objectives"] = objectives
+    document["task"] |= task
+    return StudySpec.model_validate(document)
+
+
+def test__measure_of__own_function__its_metrics_by_name_and_the_counted_costs():
+    study = own("score", "error", "latency", "params", directions={"error": "minimize"})
+    facts = [(m.name, m.direction, m.unit, m.origin) for m in study.measures]
+    assert facts == [
+        ("score", "maximize", "m", "metric"),
+        ("error", "minimize", "", "metric"),
+        ("latency", "minimize", "s", "metric"),
+        ("params", "minimize", "parameters", "counted"),
+    ]
+    assert study.trained_metrics == ("score", "error", "latency")
+    read = row(0, ("sepconv",), selection={"latency": 7.0}, latency_s=1.0)
+    assert study.measures[2].value(read) == 7.0
+
+
+def limited(**limits):
+    return limits_of(StudySpec.model_validate({"limits": limits}))
+
+
+@pytest.mark.parametrize(
+    ("limits", "excess"),
+    [
+        ({"max_params": 800}, 0.25),
+        ({"max_params": 1000}, 0.0),
+        ({"max_latency": 0.04}, -0.5),
+        ({"min_throughput": 500}, 0.2),
+        ({"max_peak_memory": 1e6}, 2.0),
+        ({"max_loss": 1.0}, 0.5),
+        ({"max_flops": 4e6}, -0.5),
+    ],
+)
+def test__limits__value_beside_its_bound__excess_is_the_share_over_it(limits, excess):
+    found = excesses(measured(), limited(**limits))
+    assert found == {next(iter(limits)): pytest.approx(excess)}
+    assert is_within(measured(), limited(**limits)) == (excess <= 0)
+
+
+def test__limits__several_or_a_missing_value__within_only_where_all_are_known_to_be_kept():
+    both = limited(max_params=2000, max_latency=0.01)
+    assert not is_within(measured(), both)
+    assert is_within(measured(latency_s=0.01), both)
+    assert excesses(measured(latency_s=None), both) is None
+    assert not is_within(measured(latency_s=None), both)
+    assert is_within(row(0, ("sepconv",)), ())
+    assert excesses(measured(selection={"accuracy": 0.2}), limited(min_accuracy=0.0)) == {
+        "min_accuracy": pytest.approx(-0.2)
+    }
