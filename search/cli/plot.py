@@ -8,7 +8,7 @@ import typer
 from search.cli.options import DEFAULT_STORE, StoreOption
 from search.cli.output import note
 
-KINDS = ("leaderboard", "curves", "heat-map", "pareto", "counts")
+KINDS = ("leaderboard", "curves", "heat-map", "effects", "pareto", "counts")
 PAGE_ENDINGS = (".html", ".htm")
 
 

@@ -226,13 +226,15 @@ def print_answer(store: "Store", outcome: "RunOutcome", url: str, *, json: bool)
     from search.cli.answering import answer_of
     from search.cli.report import screen_width
     from search.cli.watching import JsonWatcher
+    from search.report.about import about_study
     from search.report.text import render
 
     row = store.study(outcome.study)
-    answer = answer_of(store, row)
+    rows = store.rows(row.name)
+    answer = answer_of(store, row, rows)
     store.save_verdicts(row.id, answer.verdict_rows())
     if json:
         JsonWatcher(store).say("answer", study=row.name, answer=answer.to_dict())
         return
     note(f"{outcome.message}\n")
-    write(render(answer, study=row.name, store=url, width=screen_width()))
+    write(render(answer, about_study(store, row, rows, url), width=screen_width()))

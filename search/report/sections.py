@@ -1,10 +1,10 @@
-"""Blocks of a report and how they are set as plain text or as Markdown."""
+"""Blocks of a report and how they are set as plain text."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LABEL_WIDTH = 13
 
@@ -27,12 +27,19 @@ class Section:
         header: column names; one that starts with ``>`` is aligned to the right.
         rows: cells as text.
         lines: sentences after the table, one a line.
+        code: commands or a file, set as they are; pages only.
+
+    A section that says nothing is false.
     """
 
     title: str
     header: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    lines: tuple[str, ...] = field(default=())
+    lines: tuple[str, ...] = ()
+    code: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.lines or self.code)
 
 
 def to_text(sections: Sequence[Section], width: int = 100) -> str:
@@ -54,20 +61,6 @@ def to_text(sections: Sequence[Section], width: int = 100) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_markdown(sections: Sequence[Section], heading: str) -> str:
-    """Sets the sections as Markdown under one heading."""
-    blocks = [f"# {_escaped(heading)}"]
-    for section in sections:
-        blocks.append(f"## {_escaped(section.title)}")
-        if section.header:
-            head = [name.lstrip(">") for name in section.header]
-            rule = ["---:" if name.startswith(">") else "---" for name in section.header]
-            table = [head, rule, *section.rows]
-            blocks.append("\n".join(_markdown_row(cells) for cells in table))
-        blocks += [_escaped(line) for line in section.lines]
-    return "\n\n".join(blocks) + "\n"
-
-
 def _text_table(section: Section) -> list[str]:
     if not section.header:
         return []
@@ -82,13 +75,3 @@ def _text_table(section: Section) -> list[str]:
         ).rstrip()
         for cells in (names, *section.rows)
     ]
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
-
-
-def _escaped(text: str) -> str:
-    for character in "\\*_|<":
-        text = text.replace(character, f"\\{character}")
-    return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, difference_text, in_unit, signed
+from search.report.wording import OTHERS, difference_text, in_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -34,14 +34,7 @@ def section(answer: Answer, room: Room | None) -> Section:
     untested = OTHERS.keys() - {contrast.against for contrast in answer.contrasts}
     if untested:
         line += "; not held against: " + ", ".join(OTHERS[name] for name in sorted(untested))
-    lines = [line]
-    if answer.shrinkage is not None:
-        lead = answer.shrinkage
-        lines.append(
-            f"lead over all-attention: {signed(lead.selection, question)} where it was chosen, "
-            f"{signed(lead.test, question)} on test with fresh seeds"
-        )
-    return Section("Verdicts", header, rows, tuple(lines))
+    return Section("Verdicts", header, rows, (line,))
 
 
 def _role_of(answer: Answer, arch_id: str) -> str:

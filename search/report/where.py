@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.api import DEFAULT_STORE
 from search.report.sections import Section
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
+    from search.report.about import About
 
 CONFIRM_SHARE = 3  # the last third of a budget confirms
 
 
-def section(answer: Answer, study: str, store: str) -> Section:
+def section(answer: Answer, about: About) -> Section:
     """The store, and the next commands."""
-    from search.store.address import masked
-
-    shown = masked(store)
-    option = "" if shown == DEFAULT_STORE else f" --store {shown}"
-    lines = [f"results: {shown}, study {study}"]
+    lines = [f"results: {about.shown_store}, study {about.study}"]
     verdicts = [contrast.verdict for contrast in answer.contrasts]
     per_arm = [verdict.runs_per_arm for verdict in verdicts if verdict.runs_per_arm]
     if per_arm:
@@ -29,5 +25,6 @@ def section(answer: Answer, study: str, store: str) -> Section:
     elif answer.leaders and not answer.contrasts:
         lines.append("to decide: the same command with a larger --budget (6 at least)")
     if answer.leaders:
-        lines.append(f"next: search show {study}{option} | search plot {study}{option}")
+        name = about.argument + about.store_option
+        lines.append(f"next: search show {name} | search report {name} --out report.html")
     return Section("Where", lines=tuple(lines))

@@ -58,7 +58,8 @@ def test__report__keeps_its_verdicts_in_the_store(capsys: Capture, filled_store:
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"), [(".md", "# Answer of demo"), (".json", "{"), (".txt", "Study")]
+    ("ending", "begins"),
+    [(".md", "# Answer of demo"), (".json", "{"), (".txt", "Answer"), (".html", "<!doctype html>")],
 )
 def test__report__file__form_by_its_ending(
     capsys: Capture, filled_store: str, tmp_path: Path, ending: str, begins: str
@@ -112,8 +113,8 @@ def test__C57__no_trial_or_all_failed__says_so_with_the_first_cause(
 def test__report__file_of_an_unknown_ending__refused_before_anything_is_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    target = tmp_path / "answer.html"
+    target = tmp_path / "answer.pdf"
     refused = call(capsys, "report", "--store", str(tmp_path / "absent.db"), "-o", str(target))
     assert refused.code == 2
-    assert "answer.html: a report is written as .txt, .md, .json" in refused.error_line
+    assert "answer.pdf: a report is written as .txt, .md, .html, .htm, .json" in refused.error_line
     assert not target.exists()

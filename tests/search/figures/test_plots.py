@@ -27,7 +27,7 @@ def test__figures__any_budget__strict_json_with_title_and_axes(name, budget):
     json.dumps(document, allow_nan=False)
     assert document["layout"]["title"]["subtitle"]["text"].startswith("mlm on sotu")
     assert document["layout"]["xaxis"]["title"]["text"]
-    assert document["data"]
+    assert document["data"] or name == "effects"  # without pairs there is no effect to draw
 
 
 @pytest.mark.parametrize("name", plots.FIGURES)
@@ -48,7 +48,22 @@ def test__heat_map__cells__mean_and_number_of_runs_by_hand():
     heat = plots.heat_map(made.rows, made.answer()).data[0]
     assert list(heat.y) == ["attention", "sepconv"]
     assert [list(line) for line in heat.z] == [[3.0, 2.5, 2.0, 2.0], [1.5, 1.0, None, None]]
-    assert heat.text[1][0] == "1.500<br>n 2"
+    assert heat.text[1][0] == "1.500 \u00b1 0.707<br>n 2"
+    assert heat.text[1][1] == "1.000<br>n 1"
+
+
+def test__effects__measured_cells__interval_as_bar():
+    made = Simulation(lambda layers: 0.1 * layers.count(S), lambda layers: 0.01, seed=3)
+    for base in (A, "bproj", "average"):
+        for mixer in (A, S):
+            made.train((mixer, base, base, base), phase="search")
+    answer = made.answer()
+    (effect,) = [found for found in answer.layers if found.interval and found.interval.low]
+    (drawn,) = plots.effects(answer).data
+    assert (effect.layer, effect.mixer, effect.n) == (0, S, 3)
+    assert drawn.y == (f"layer 0: {S}",)
+    assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(effect.interval.low)
+    assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(effect.interval.high)
 
 
 def test__leaderboard__finalists__test_mean_with_repeat_sd():

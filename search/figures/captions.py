@@ -1,0 +1,37 @@
+"""What each figure shows and how to read it, for people who see it or hear it described."""
+
+CAPTIONS = {
+    "leaderboard": (
+        "Leaderboard",
+        "One line a stack, the best at the top. Open circles: the selection split, one seed. "
+        "Filled circles: the mean on the test split with fresh seeds; the bar is the standard "
+        "deviation between repeats. Stacks whose bars overlap cannot be told apart.",
+    ),
+    "curves": (
+        "Learning curves",
+        "One line a trial. In colour: the finalists. Lines that still approach each other at the "
+        "right end say that longer training may change the answer.",
+    ),
+    "heat-map": (
+        "Mean by layer and mixer",
+        "Each cell: the mean over all stacks with this mixer in this layer, the standard deviation "
+        "between those stacks, and how many there are. These are raw means of stacks that a "
+        "sampler chose: a picture, not an effect.",
+    ),
+    "effects": (
+        "What each layer's mixer changes",
+        "Each point: the difference that this mixer makes in place of attention in this layer, all "
+        "else equal; the bar is its interval, over all cells together. A bar that crosses the "
+        "line at zero leaves it undecided.",
+    ),
+    "pareto": (
+        "Size and quality",
+        "One point a stack: its parameters and its quality on the selection split. The dotted line "
+        "joins the stacks that nothing smaller beats.",
+    ),
+    "counts": (
+        "How many layers do without attention?",
+        "One point a stack, by the number of its layers without attention. The dotted line joins "
+        "the means.",
+    ),
+}

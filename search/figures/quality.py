@@ -1,0 +1,149 @@
+"""Figures of quality: leaderboard, learning curves, size against quality."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from search.answers.arms import EXPLORATION
+from search.figures.style import (
+    INK,
+    ROLE_COLOURS,
+    ROLE_NAMES,
+    axis,
+    blank,
+    finalist_ids,
+    noted,
+    role_of,
+    role_of_trial,
+    selection_axis,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from search.answers.answer import Answer, Leader
+    from search.answers.question import Question
+    from search.rows import TrialRow
+
+
+MAX_BARS = 20
+
+
+def learning_curves(rows: Sequence[TrialRow], answer: Answer) -> Figure:
+    """Objective on the selection split by training step, finalists in colour."""
+    figure = blank(answer.question, "Learning curves", "training step", selection_axis(answer))
+    curves = [row for row in rows if row.phase in EXPLORATION and len(row.curve) > 1]
+    named: set[str] = set()
+    for row in sorted(curves, key=lambda row: row.arch_id in finalist_ids(answer)):
+        role = role_of_trial(row.arch_id, row.phase == "baseline", answer)
+        is_grey = role in ("other", "baseline")
+        figure.add_scatter(
+            x=[step for step, _ in row.curve],
+            y=[value for _, value in row.curve],
+            mode="lines" if is_grey else "lines+markers",
+            line={"color": ROLE_COLOURS[role], "width": 1.2 if is_grey else 3},
+            opacity=0.7 if is_grey else 1.0,
+            name=ROLE_NAMES[role] if is_grey else f"{ROLE_NAMES[role]} {row.code}",
+            legendgroup=role,
+            showlegend=role not in named,
+            hovertemplate=f"{row.code}<br>step %{{x}}: %{{y:.4f}}<extra></extra>",
+        )
+        named.add(role)
+    return figure
+
+
+def leaderboard(answer: Answer) -> Figure:
+    """Best architectures, finalists and baselines: selection, and test with repeat SD."""
+    question = answer.question
+    figure = blank(question, "Leaderboard", axis(question), "")
+    shown = _bars(answer)[::-1]
+    for role, name in ROLE_NAMES.items():
+        members = [row for row in shown if role_of(row, answer) == role]
+        colour = ROLE_COLOURS[role]
+        if members:
+            figure.add_scatter(
+                x=[row.selection for row in members],
+                y=[_label(row) for row in members],
+                mode="markers",
+                name=name,
+                legendgroup=role,
+                marker={"color": colour, "size": 11, "symbol": "circle-open", "line": {"width": 2}},
+                customdata=[[row.notation] for row in members],
+                hovertemplate="%{customdata[0]}<br>selection %{x:.4f}<extra></extra>",
+            )
+        confirmed = [row for row in members if row.test is not None]
+        if confirmed:
+            figure.add_scatter(
+                x=[row.test for row in confirmed],
+                y=[_label(row) for row in confirmed],
+                mode="markers",
+                legendgroup=role,
+                showlegend=False,
+                marker={"color": colour, "size": 11},
+                error_x={"array": [row.test_sd for row in confirmed], "thickness": 2},
+                customdata=[[row.notation, row.n_test] for row in confirmed],
+                hovertemplate=(
+                    "%{customdata[0]}<br>test %{x:.4f}, runs %{customdata[1]}<extra></extra>"
+                ),
+            )
+    figure.update_yaxes(
+        type="category", categoryorder="array", categoryarray=[_label(row) for row in shown]
+    )
+    figure.update_layout(height=max(360, 170 + 26 * len(shown)))
+    return noted(figure, "open: selection split, one seed; filled: mean on test, bar = repeat SD")
+
+
+def pareto(answer: Answer) -> Figure:
+    """Objective against parameters; the line joins what nothing smaller beats."""
+    question = answer.question
+    figure = blank(question, "Size and quality", "parameters", selection_axis(answer))
+    rows = [row for row in answer.leaders if row.params is not None]
+    front = _front(rows, question)
+    figure.add_scatter(
+        x=[row.params for row in front],
+        y=[row.selection for row in front],
+        mode="lines",
+        line={"color": INK, "dash": "dot", "shape": "hv", "width": 1.5},
+        name="best at its size or below",
+        hoverinfo="skip",
+    )
+    for role, name in list(ROLE_NAMES.items())[::-1]:
+        members = [row for row in rows if role_of(row, answer) == role]
+        if not members:
+            continue
+        is_named = role not in ("other", "baseline")
+        figure.add_scatter(
+            x=[row.params for row in members],
+            y=[row.selection for row in members],
+            mode="markers+text" if is_named else "markers",
+            text=[row.code for row in members],
+            textposition="bottom center",
+            cliponaxis=False,
+            marker={"color": ROLE_COLOURS[role], "size": 13 if is_named else 9},
+            name=name,
+            customdata=[[row.code] for row in members],
+            hovertemplate="%{customdata[0]}<br>%{x:.4s} parameters<br>%{y:.4f}<extra></extra>",
+        )
+    return figure
+
+
+def _label(row: Leader) -> str:
+    return f"{row.rank}. {row.code}"
+
+
+def _bars(answer: Answer) -> list[Leader]:
+    finalists = finalist_ids(answer)
+    by_need = sorted(
+        answer.leaders,
+        key=lambda row: (row.arch_id not in finalists, not row.is_baseline, row.rank),
+    )
+    return sorted(by_need[:MAX_BARS], key=lambda row: row.rank)
+
+
+def _front(rows: Sequence[Leader], question: Question) -> list[Leader]:
+    front: list[Any] = []
+    for row in sorted(rows, key=lambda r: (r.params or 0.0, question.sign * r.selection)):
+        if not front or question.sign * (row.selection - front[-1].selection) < 0:
+            front.append(row)
+    return front

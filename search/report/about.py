@@ -1,0 +1,77 @@
+"""Which study a report is about, where its rows are, and what they were made with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from search.api import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from search.rows import StudyRow, TrialRow
+    from search.store.repo import Store
+
+
+@dataclass(frozen=True)
+class About:
+    """What a report says of its study beside the answer.
+
+    Attributes:
+        study: the study's name.
+        store: the store's URL; a password in it is never shown.
+        spec: the study's spec as its JSON document.
+        fingerprint: hash of the prepared data, its splits, windows and masks.
+        seeds: training seeds of the finished trials, each once.
+        facts: versions and machine of the newest trial that was trained, by name.
+    """
+
+    study: str
+    store: str = DEFAULT_STORE
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+    seeds: tuple[int, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown_store(self) -> str:
+        """The store without a password."""
+        from search.store.address import masked
+
+        return masked(self.store)
+
+    @property
+    def argument(self) -> str:
+        """The study's name as an argument of a shell."""
+        return shlex.quote(self.study)
+
+    @property
+    def store_option(self) -> str:
+        """The option that names the store, where it is not the default one."""
+        shown = self.shown_store
+        return "" if shown == DEFAULT_STORE else f" --store {shlex.quote(shown)}"
+
+
+def about_study(store: Store, study: StudyRow, rows: Sequence[TrialRow], url: str) -> About:
+    """Gathers from the store what a reader needs to repeat a study.
+
+    Args:
+        store: where it is.
+        study: the study.
+        rows: its trials.
+        url: the store as the user named it.
+    """
+    from search.claims import FINGERPRINT
+
+    finished = [row for row in rows if row.state == "completed"]
+    trained = [row for row in finished if row.reused_from is None] or finished
+    facts = store.trial(trained[-1].id)["environment"] if trained else {}
+    return About(
+        study=study.name,
+        store=url,
+        spec=study.spec,
+        fingerprint=str(study.attrs.get(FINGERPRINT, "")),
+        seeds=tuple(sorted({row.seed for row in finished})),
+        facts={str(name): str(value) for name, value in facts.items()},
+    )

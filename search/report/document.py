@@ -1,0 +1,58 @@
+"""A whole report as data: the answer, then its chapters; a page and Markdown are set from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from search.report import reproduce
+from search.report import study as study_part
+from search.report.chapters import CHAPTERS
+from search.report.paragraph import paragraph
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+    from search.report.about import About
+    from search.report.sections import Section
+
+
+@dataclass(frozen=True)
+class FilledChapter:
+    """A chapter with what this answer has to say in it."""
+
+    key: str
+    title: str
+    lead: str
+    sections: tuple[Section, ...] = ()
+    figures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report: its title, the answer in one paragraph, what ran, the chapters."""
+
+    title: str
+    paragraph: str
+    study: Section
+    chapters: tuple[FilledChapter, ...] = field(default=())
+
+
+def document_of(answer: Answer, about: About) -> Document:
+    """Sets the parts of an answer in order; chapters and parts without a word are left out."""
+    filled = []
+    for chapter in CHAPTERS:
+        if not answer.leaders and chapter.key not in ("spent", "failures"):
+            continue
+        parts = tuple(found for part in chapter.parts if (found := part(answer, None)))
+        if parts or (chapter.figures and not chapter.parts):
+            filled.append(
+                FilledChapter(chapter.key, chapter.title, chapter.lead, parts, chapter.figures)
+            )
+    again = tuple(part for part in reproduce.sections(answer, about) if part)
+    filled.append(FilledChapter("reproduce", reproduce.TITLE, reproduce.LEAD, again))
+    return Document(
+        title=f"Answer of {about.study}",
+        paragraph=paragraph(answer),
+        study=study_part.section(answer, about.study),
+        chapters=tuple(filled),
+    )

@@ -1,0 +1,26 @@
+"""How much of the lead was luck of the choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from search.report.sections import Room, Section
+from search.report.wording import in_unit, signed
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
+
+
+def section(answer: Answer, room: Room | None) -> Section:
+    """The lead over all-attention where the stack was chosen, and with fresh seeds on test."""
+    found, question = answer.shrinkage, answer.question
+    if found is None:
+        return Section("Selection")
+    return Section(
+        "Selection",
+        lines=(
+            f"lead of {found.candidate} over all-attention{in_unit(question)}: "
+            f"{signed(found.selection, question)} where it was chosen, "
+            f"{signed(found.test, question)} on test with fresh seeds",
+        ),
+    )

@@ -1,0 +1,60 @@
+"use strict";
+(() => {
+  const INK = "#444444";
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const colour = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  function inked(value, text) {
+    if (value === INK) return text;
+    if (Array.isArray(value)) return value.map((item) => inked(item, text));
+    if (value && typeof value === "object") {
+      return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [key, inked(item, text)]));
+    }
+    return value;
+  }
+
+  function layoutFor(layout, width) {
+    const text = colour("--text"), grid = colour("--grid");
+    const narrow = width < 620;
+    const axis = (given) => Object.assign({}, given, {
+      gridcolor: grid, linecolor: grid, zerolinecolor: grid, fixedrange: true,
+      title: Object.assign({}, given && given.title, { font: { color: text } }),
+    });
+    return Object.assign({}, inked(layout, text), {
+      autosize: true,
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: Object.assign({}, layout.font, { color: text, size: narrow ? 11 : 13 }),
+      margin: { l: narrow ? 48 : 70, r: narrow ? 8 : 20, t: 16, b: 48 },
+      legend: Object.assign({}, layout.legend, narrow
+        ? { orientation: "h", x: 0, y: -0.22, xanchor: "left", yanchor: "top" }
+        : { x: 1.02, y: 1 }),
+      hoverlabel: { bgcolor: colour("--card"), font: { color: text } },
+      xaxis: axis(layout.xaxis),
+      yaxis: axis(layout.yaxis),
+    });
+  }
+
+  const drawings = [...document.querySelectorAll("figure")].map((figure) => ({
+    place: figure.querySelector(".plot"),
+    given: JSON.parse(figure.querySelector("script").textContent),
+  }));
+
+  function draw() {
+    for (const { place, given } of drawings) {
+      Plotly.react(
+        place, inked(given.data, colour("--text")), layoutFor(given.layout, place.clientWidth),
+        { displayModeBar: false, responsive: true });
+    }
+  }
+
+  draw();
+  dark.addEventListener("change", draw);
+  let waiting;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(draw, 150);
+  });
+})();
