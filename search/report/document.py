@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from search.report import reproduce
 from search.report import study as study_part
 from search.report.chapters import CHAPTERS
-from search.report.paragraph import paragraph
+from search.report.paragraph import headline, rest
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -29,10 +29,11 @@ class FilledChapter:
 
 @dataclass(frozen=True)
 class Document:
-    """A report: its title, the answer in one paragraph, what ran, the chapters."""
+    """A report: title, the answer in one paragraph (headline and rest), what ran, chapters."""
 
     title: str
-    paragraph: str
+    headline: str
+    rest: str
     study: Section
     chapters: tuple[FilledChapter, ...] = field(default=())
 
@@ -52,7 +53,8 @@ def document_of(answer: Answer, about: About) -> Document:
     filled.append(FilledChapter("reproduce", reproduce.TITLE, reproduce.LEAD, again))
     return Document(
         title=f"Answer of {about.study}",
-        paragraph=paragraph(answer),
+        headline=headline(answer),
+        rest=rest(answer),
         study=study_part.section(answer, about.study),
         chapters=tuple(filled),
     )

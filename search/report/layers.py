@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from search.answers.effects import LayerEffect
     from search.answers.question import Question
 
+ABOUT = (
+    "Pairs of stacks that differ in one layer only: one has attention there, the other this mixer."
+)
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """What each mixer does in each layer, from matched pairs."""
@@ -32,7 +36,7 @@ def section(answer: Answer, room: Room | None) -> Section:
             )
             for effect in measured
         )
-        return Section("By layer", header, rows, (heading,))
+        return Section("By layer", header, rows, (heading,), about=ABOUT)
     known: dict[int, list[LayerEffect]] = {}
     silent = []
     for layer, cells in groupby(answer.layers, key=lambda effect: effect.layer):
@@ -51,7 +55,7 @@ def section(answer: Answer, room: Room | None) -> Section:
         lines.append(f"{plural(len(known) - len(lines), 'more layer')} in the full report")
     if silent:
         lines.append(f"layer {', '.join(silent)}: undecided (no pairs)")
-    return Section("By layer", lines=(heading, *lines))
+    return Section("By layer", lines=(heading, *lines), about=ABOUT)
 
 
 def _by_weight(effect: LayerEffect) -> tuple[bool, int]:

@@ -19,6 +19,7 @@ def section(answer: Answer, room: Room | None) -> Section:
     columns: dict[str, list[str]] = {
         ">#": [str(row.rank) for row in shown],
         "layers": [row.code for row in shown],
+        **({"mixers": [row.notation for row in shown]} if full else {}),
         "what": [_names(row, full=full) for row in shown],
         ">selection": [value_text(row.selection, question) for row in shown],
     }

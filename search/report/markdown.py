@@ -24,13 +24,18 @@ def render_markdown(answer: Answer, about: About) -> str:
         about: which study it is of.
     """
     document = document_of(answer, about)
-    blocks = [f"# {escaped(document.title)}", escaped(document.paragraph)]
+    blocks = [
+        f"# {escaped(document.title)}",
+        f"**{escaped(document.headline)}** {escaped(document.rest)}".strip(),
+    ]
     blocks += _section(document.study)
     for chapter in document.chapters:
         blocks += [f"## {escaped(chapter.title)}", escaped(chapter.lead)]
         for section in chapter.sections:
             if len(chapter.sections) > 1:
                 blocks.append(f"### {escaped(section.title)}")
+            if section.about:
+                blocks.append(escaped(section.about))
             blocks += _section(section)
     return "\n\n".join(blocks) + "\n"
 

@@ -10,6 +10,12 @@ from search.report.wording import two_digits
 if TYPE_CHECKING:
     from search.answers.answer import Answer
 
+ABOUT = (
+    "The same stack, trained again with another seed, ends elsewhere; the repeat SD says "
+    "how far. Differences much smaller than that mean nothing. df are the degrees of "
+    "freedom that it rests on: the more, the surer."
+)
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """The repeat SD beside the range of the uniform stacks."""
@@ -24,4 +30,4 @@ def section(answer: Answer, room: Room | None) -> Section:
     if noise.uniform_range is not None:
         line += f"; {noise.uniform_n} uniform stacks span {two_digits(noise.uniform_range)}"
         line += f" = {two_digits(noise.ratio)} SD" if noise.ratio is not None else ""
-    return Section("Noise floor", lines=(line,))
+    return Section("Noise floor", lines=(line,), about=ABOUT)

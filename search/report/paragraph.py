@@ -28,21 +28,22 @@ OWN_OBJECTIVE = "own objective "
 
 def paragraph(answer: Answer) -> str:
     """The whole answer for a reader who sees nothing else."""
-    said = (
-        best(answer, place=True),
-        cheap(answer),
-        shorter(answer),
-        position(answer),
-        costs(answer),
-        beware(answer),
-    )
-    return " ".join(sentence for sentence in said if sentence)
+    return f"{headline(answer)} {rest(answer)}".strip()
+
+
+def headline(answer: Answer) -> str:
+    """The pick, and how many layers may be cheap."""
+    return _together(best(answer, place=True), cheap(answer))
+
+
+def rest(answer: Answer) -> str:
+    """What else the reader should know: depth, position, costs, cautions."""
+    return _together(shorter(answer), position(answer), costs(answer), beware(answer))
 
 
 def summary(answer: Answer) -> str:
     """The answer in two or three lines of a terminal."""
-    said = (best(answer), cheap(answer, brief=True), beware(answer, most=1))
-    return " ".join(sentence for sentence in said if sentence)
+    return _together(best(answer), cheap(answer, brief=True), beware(answer, most=1))
 
 
 def best(answer: Answer, *, place: bool = False) -> str:
@@ -242,6 +243,10 @@ def _counted(saving: Saving) -> list[str]:
 def _timed(saving: Saving) -> list[str]:
     times = ((saving.step, "a training step"), (saving.latency, "a forward pass"))
     return [f"{ratio:.2f} times as long for {what}" for ratio, what in times if ratio]
+
+
+def _together(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _capital(text: str) -> str:

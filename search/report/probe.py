@@ -12,13 +12,19 @@ if TYPE_CHECKING:
     from search.answers.answer import Answer
     from search.answers.predictors import Predictor
 
+ABOUT = (
+    "The probe reads from a network, without the task, how well it tells contexts apart. "
+    "It is worth using only where it foretells the result better than what is known "
+    "without any training."
+)
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """Whether the probe foretells the objective better than trivial predictors."""
     found = answer.predictors
     if not found.found:
         line = f"too few architectures to correlate it ({found.n} of {MIN_ARCHITECTURES})"
-        return Section("Probe", lines=(line,))
+        return Section("Probe", lines=(line,), about=ABOUT)
     cells = [
         _predictor(predictor, with_ends=room is None or predictor.name == PROBE)
         for predictor in found.found
@@ -29,7 +35,7 @@ def section(answer: Answer, room: Room | None) -> Section:
     ]
     if found.better:
         lines.append(f"no better than a trivial predictor: {', '.join(found.better)}")
-    return Section("Probe", lines=tuple(lines))
+    return Section("Probe", lines=tuple(lines), about=ABOUT)
 
 
 def _predictor(predictor: Predictor, *, with_ends: bool) -> str:

@@ -10,6 +10,8 @@ from search.report.wording import plural, role_words
 if TYPE_CHECKING:
     from search.answers.answer import Answer
 
+ABOUT = "What the answer holds for, and what the budget did not allow to try."
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """Task, space, recipe and baselines that were not trained."""
@@ -24,4 +26,4 @@ def section(answer: Answer, room: Room | None) -> Section:
         lines.append(f"one recipe for all: {question.recipe}")
     if reach.untested:
         lines.append("baselines left out: " + ", ".join(map(role_words, reach.untested)))
-    return Section("Reach", lines=tuple(lines))
+    return Section("Reach", lines=tuple(lines), about=ABOUT)

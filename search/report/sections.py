@@ -28,6 +28,7 @@ class Section:
         rows: cells as text.
         lines: sentences after the table, one a line.
         code: commands or a file, set as they are; pages only.
+        about: what the reader sees here and why it matters; pages only.
 
     A section that says nothing is false.
     """
@@ -37,6 +38,7 @@ class Section:
     rows: tuple[tuple[str, ...], ...] = ()
     lines: tuple[str, ...] = ()
     code: str = ""
+    about: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.lines or self.code)

@@ -10,6 +10,11 @@ from search.report.wording import in_unit, signed
 if TYPE_CHECKING:
     from search.answers.answer import Answer
 
+ABOUT = (
+    "The best of many looks better than it is. The lead where the stack was chosen is "
+    "therefore set beside its lead with fresh seeds on unseen data."
+)
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """The lead over all-attention where the stack was chosen, and with fresh seeds on test."""
@@ -23,4 +28,5 @@ def section(answer: Answer, room: Room | None) -> Section:
             f"{signed(found.selection, question)} where it was chosen, "
             f"{signed(found.test, question)} on test with fresh seeds",
         ),
+        about=ABOUT,
     )

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 4
 
+ABOUT = (
+    "Whether the lead and the order of the stacks were still moving when training ended. "
+    "A lead that closes may vanish in longer training. Kendall's tau is 1 where two "
+    "orders agree in all pairs."
+)
+
 
 def section(answer: Answer, room: Room | None) -> Section:
     """Whether lead and ranks were still moving at the end of training."""
@@ -28,7 +34,7 @@ def section(answer: Answer, room: Room | None) -> Section:
         lines.append(f"order of {ranks.n} architectures: Kendall's tau " + ", ".join(parts))
     else:
         lines.append(f"ranks: too few curves to say whether they still moved ({ranks.n})")
-    return Section("Training", lines=tuple(lines))
+    return Section("Training", lines=tuple(lines), about=ABOUT)
 
 
 def _lead(lead: Lead, question: Question) -> str:
