@@ -42,7 +42,7 @@ def baselines(study: StudySpec) -> tuple[Baseline, ...]:
         "cheap_short": [cheap] * half,
         "reference_short": [reference] * half,
     }
-    for label, config in Space.of(study).choices.items():
+    for label, config in Space.product(study).choices.items():
         stacks[f"uniform:{label}"] = [config] * n
     if getattr(reference, "rotary", False) is True:
         plain = reference.model_copy(update={"rotary": False})
@@ -60,7 +60,7 @@ def reference_mixer(study: StudySpec) -> MixerConfig:
     from mixers.notation import parse_architecture
     from search.study import DEFAULT_REFERENCE
 
-    choices = Space.of(study).choices
+    choices = Space.product(study).choices
     found = named_choice(study.baselines.reference, choices)
     if found is None and study.baselines.reference == DEFAULT_REFERENCE:
         return parse_architecture(f"{DEFAULT_REFERENCE}(rotary=true)")[0]
@@ -73,7 +73,7 @@ def cheap_mixer(study: StudySpec) -> MixerConfig:
     """Returns the replacement; where the default is no choice, the first that is no reference."""
     from search.study import DEFAULT_CHEAP
 
-    choices = Space.of(study).choices
+    choices = Space.product(study).choices
     found = named_choice(study.baselines.cheap, choices)
     if found is not None:
         return found

@@ -121,10 +121,12 @@ class Claims:
             state = self.store.study(self.study_id).state
             return Ended("stopped", f"the study is {state}; it hands out no trial")
         if not self.budget.is_used_up(self.counts):
+            within = " within the limits" if self.space.is_limited else ""
+            more = "raise a limit, or add choices or layers" if within else "add choices or layers"
             return Ended(
                 "space used up",
-                f"all {self.space.size} architectures of the space are trained; "
-                "add choices or layers to go on",
+                f"all {self.space.size} architectures of the space{within} are trained; "
+                f"{more} to go on",
             )
         return self._budget_end()
 

@@ -185,7 +185,10 @@ def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:
     from mixers.registry import mixer_registry
     from search.baselines import baselines
 
-    configs = [*Space.of(study).choices.values(), *(m for b in baselines(study) for m in b.mixers)]
+    configs = [
+        *Space.product(study).choices.values(),
+        *(m for b in baselines(study) for m in b.mixers),
+    ]
     found = {}
     for kind in sorted({config.kind for config in configs}):
         entry = mixer_registry.get(kind)

@@ -35,9 +35,19 @@ class Space:
 
     layers: tuple[Mapping[str, MixerConfig], ...]
 
+    @staticmethod
+    def of(study: StudySpec) -> Space:
+        """Returns the architectures that a study may train: those within its limits.
+
+        Only limits that are known before training take part, on parameters and FLOPs.
+        """
+        from search.limited_space import within_limits
+
+        return within_limits(study, Space.product(study))
+
     @classmethod
-    def of(cls, study: StudySpec) -> Space:
-        """Returns the space of a study."""
+    def product(cls, study: StudySpec) -> Space:
+        """Returns every architecture of a study's choices, whatever its limits say."""
         own = {entry.layer: entry.choices for entry in study.space.layers}
         sizes = study.mixer_sizes
         return cls(
@@ -51,6 +61,11 @@ class Space:
     def size(self) -> int:
         """Number of architectures."""
         return math.prod(len(choices) for choices in self.layers)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether limits keep some architectures of the choices out."""
+        return False
 
     @property
     def choices(self) -> Mapping[str, MixerConfig]:

@@ -97,6 +97,34 @@ class EncoderTemplate(Section):
     bias: bool = True
     """Whether the feed-forward layers have biases."""
 
+    def stack(self, mixers: Sequence[MixerConfig], sizes: TaskSizes, d_ff: int) -> EncoderSpec:
+        """Puts mixers, first layer first, into this encoder.
+
+        Args:
+            mixers: One config per layer.
+            sizes: Sizes that the data decides.
+            d_ff: Width of the feed-forward layers.
+
+        Raises:
+            pydantic.ValidationError: A mixer does not fit the sizes.
+        """
+        return EncoderSpec(
+            vocab_size=sizes.vocab_size,
+            d_model=self.d_model,
+            max_seq_len=sizes.max_seq_len,
+            n_segments=sizes.n_segments,
+            norm=self.norm,
+            positions=self.positions,
+            scale_embeddings=self.scale_embeddings,
+            embedding_norm=self.embedding_norm,
+            dropout=self.dropout,
+            norm_eps=self.norm_eps,
+            blocks=tuple(
+                BlockSpec(mixer=mixer, d_ff=d_ff, activation=self.activation, bias=self.bias)
+                for mixer in mixers
+            ),
+        )
+
 
 class LayerChoices(Section):
     """Choices of one layer that differ from those of the others."""
@@ -274,38 +302,16 @@ class StudySpec(Section):
         """The study's name unless one is given: task and 8 hex digits of its canonical JSON."""
         return f"{self.task.kind}-{hashlib.sha256(canonical_json(self).encode()).hexdigest()[:8]}"
 
-    def encoder_spec(
-        self, mixers: Sequence[MixerConfig], task_sizes: TaskSizes | None = None
-    ) -> EncoderSpec:
+    def encoder_spec(self, mixers: Sequence[MixerConfig]) -> EncoderSpec:
         """Puts mixers, first layer first, into the study's encoder.
 
         Args:
             mixers: One config per layer; the number of layers is theirs.
-            task_sizes: Sizes that the data decides; the task's own by default.
 
         Raises:
             pydantic.ValidationError: A mixer does not fit the sizes.
+            ValueError: No feed-forward width gives the stack the cost that `match` asks for.
         """
-        sizes = task_sizes or self.sizes
-        template = self.encoder
-        return EncoderSpec(
-            vocab_size=sizes.vocab_size,
-            d_model=template.d_model,
-            max_seq_len=sizes.max_seq_len,
-            n_segments=sizes.n_segments,
-            norm=template.norm,
-            positions=template.positions,
-            scale_embeddings=template.scale_embeddings,
-            embedding_norm=template.embedding_norm,
-            dropout=template.dropout,
-            norm_eps=template.norm_eps,
-            blocks=tuple(
-                BlockSpec(
-                    mixer=mixer,
-                    d_ff=template.d_ff,
-                    activation=template.activation,
-                    bias=template.bias,
-                )
-                for mixer in mixers
-            ),
-        )
+        from search.matching import d_ff_of
+
+        return self.encoder.stack(mixers, self.sizes, d_ff_of(self, mixers))

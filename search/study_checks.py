@@ -44,7 +44,8 @@ def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
     yield from _strategy_problems(study)
     if not of_space:
         # They are built from the choices.
-        yield from _baseline_problems(study)
+        of_baselines = [*_baseline_problems(study)]
+        yield from of_baselines or _size_problems(study)
     yield from _training_problems(study)
 
 
@@ -96,6 +97,20 @@ def _baseline_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
             yield ("baselines", field), str(error)
     if len(found) == 2 and found[0] == found[1] and len(study.space.choices) > 1:
         yield ("baselines", "cheap"), "the same choice as baselines.reference; name another one"
+
+
+def _size_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    from search.limited_space import space_problems
+    from search.matching import match_problems
+
+    try:
+        of_match = [*match_problems(study)]
+        yield from of_match if of_match else [*space_problems(study)]
+    except Exception as error:  # whatever a plugin's module raises when it is built
+        yield (
+            ("limits",),
+            f"a mixer's parameters cannot be counted: {type(error).__name__}: {error}",
+        )
 
 
 def _training_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:

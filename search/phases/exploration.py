@@ -20,7 +20,10 @@ MAX_ASKS = 20
 
 
 class SearchPhase:
-    """Asks the strategy; after `MAX_ASKS` proposals of no use, draws among what is untrained."""
+    """Asks the strategy; after `MAX_ASKS` proposals of no use, draws among what is untrained.
+
+    Of no use is what is trained, or over a limit that is known before training.
+    """
 
     phase: Phase = "search"
 
@@ -54,7 +57,7 @@ class SearchPhase:
             if proposal is None:
                 break
             history = replace(history, study_attrs=proposal.study_attrs)
-            if proposal.labels not in taken:
+            if proposal.labels in self.space and proposal.labels not in taken:
                 return Choice(
                     proposal.labels, attrs=proposal.attrs, study_attrs=proposal.study_attrs
                 )
