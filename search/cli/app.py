@@ -7,6 +7,7 @@ import typer
 
 from search.cli import mixers
 from search.cli.best import best
+from search.cli.compare import compare
 from search.cli.doctor import doctor
 from search.cli.export import export
 from search.cli.failures import EXIT_CODES
@@ -66,6 +67,7 @@ def build_app() -> typer.Typer:
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
     app.command("best", rich_help_panel=READ)(best)
+    app.command("compare", rich_help_panel=READ)(compare)
     app.command("report", rich_help_panel=READ)(report)
     app.command("plot", rich_help_panel=READ)(plot)
     app.command("query", rich_help_panel=READ)(query)

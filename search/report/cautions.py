@@ -25,11 +25,12 @@ def _noise(answer: Answer) -> str:
     noise = answer.noise
     if noise.reason == IDENTICAL:
         return ""  # every verdict says so
-    if noise.sd is None:
+    if not noise.df:
         return f"the noise between repeats was not measured ({noise.reason})"
     if noise.df < LEAST_DF:
+        sd = f" (SD {two_digits(noise.sd)})" if noise.sd is not None else ""
         of = f"{noise.df} degree{'' if noise.df == 1 else 's'} of freedom"
-        return f"the noise between repeats (SD {two_digits(noise.sd)}) rests on only {of}"
+        return f"the noise between repeats{sd} rests on only {of}"
     return ""
 
 

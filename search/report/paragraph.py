@@ -226,7 +226,8 @@ def _decided_by(contrast: Contrast) -> str:
     if verdict.more_runs is None:
         return f" ({verdict.reason})" if verdict.reason else ""
     about = duration_or_nothing(verdict.more_seconds)
-    return f" ({plural(verdict.more_runs, 'more run')}{about}, would decide it)"
+    about = f"{about}," if about else ""
+    return f" ({plural(verdict.more_runs, 'more run')}{about} would decide it)"
 
 
 def _candidate_code(answer: Answer) -> str | None:

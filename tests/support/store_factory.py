@@ -177,6 +177,7 @@ def fill(
     seeds: int = 1,
     study: StudySpec | None = None,
     loss_of: Callable[[EncoderSpec, int], float] = default_loss,
+    training_key: str = TRAINING_KEY,
 ) -> int:
     """Fill a study with completed trials; returns its id.
 
@@ -199,6 +200,7 @@ def fill(
                 role=f"all-{encoder.blocks[0].mixer.kind}" if phase == "baseline" else None,
                 seed=seed,
                 seed_index=seed,
+                training_key=training_key,
                 study=spec,
             )
             loss = loss_of(encoder, seed)

@@ -1,0 +1,74 @@
+"""`search compare`: two studies of a store side by side."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from search.cli.output import print_json, write
+
+if TYPE_CHECKING:
+    from search.rows import StudyRow
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="Name of a study.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Name of another one.")],
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """Set two studies side by side: picks, verdicts, best by kind, what both trained.
+
+    They must have the same task, data, splits and recipe; else it says in what they differ.
+    """
+    from search.answers.side_by_side import side_by_side
+    from search.cli.answering import answer_of, require_finished
+    from search.cli.opening import open_store
+    from search.cli.report import screen_width
+    from search.report.compare import render_comparison
+
+    with open_store(store) as opened:
+        studies = (opened.study(first), opened.study(second))
+        differing = allowed_differences(*studies)
+        rows = (opened.rows(studies[0].name), opened.rows(studies[1].name))
+        answers = (
+            answer_of(opened, studies[0], rows[0]),
+            answer_of(opened, studies[1], rows[1]),
+        )
+    for answer, study in zip(answers, studies, strict=True):
+        require_finished(answer, study)
+    sides = side_by_side((studies[0].name, studies[1].name), answers, rows, differing)
+    if json:
+        print_json(sides.to_dict())
+    else:
+        write(render_comparison(sides, width=screen_width()))
+
+
+def allowed_differences(first: "StudyRow", second: "StudyRow") -> list[str]:
+    """The settings that differ and may.
+
+    Raises:
+        InputError: It is one study twice, or task, splits or recipe differ; names the fields.
+    """
+    from search.answers.side_by_side import split_differences
+    from search.claims import FINGERPRINT
+    from search.errors import InputError
+    from search.store.studies import differences
+
+    if first.id == second.id:
+        raise InputError(f"{first.name!r} is one study; name two")
+    forbidding, allowed = split_differences(list(differences(first.spec, second.spec)))
+    data = [str(study.attrs.get(FINGERPRINT, "unknown"))[:8] for study in (first, second)]
+    if not forbidding and first.attrs.get(FINGERPRINT) != second.attrs.get(FINGERPRINT):
+        forbidding = [f"data and splits: {data[0]} -> {data[1]}", *_of_seed(allowed)]
+    if forbidding:
+        raise InputError(
+            f"{first.name!r} and {second.name!r} cannot be compared, they differ in "
+            + "; ".join(forbidding)
+        )
+    return allowed
+
+
+def _of_seed(allowed: list[str]) -> list[str]:
+    """The seed, where it is why the evaluation windows differ."""
+    return [f"{line} (draws the evaluation windows)" for line in allowed if line[:5] == "seed:"]
