@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from search.study import StudySpec
 
 REFERENCE_ROLES = ("reference", "reference_learned_positions")
+FINALIST_ROLES = ("pick", "reference", "shorter", "rival")
+FIRST_REPEATS = 4
+OTHER_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,50 @@ def next_finalist(
 ) -> tuple[Finalist, int] | None:
     """Returns whose turn it is and the seed index of that repeat, or None without finalists.
 
-    The finalist with the fewest repeats is next, the earlier one among equals. Repeats count
-    whatever became of them, so a finalist that always fails does not hold up the others.
+    A contrast with one run a side says nothing, with two next to nothing, so contrasts are served
+    one after the other: first the pick and the reference up to `FIRST_REPEATS` each, then each
+    other finalist up to `OTHER_REPEATS`; then the finalist with the fewest repeats, the earlier one
+    among equals. Repeats count whatever became of them, so a finalist that always fails does not
+    hold up the others.
     """
     if not chosen:
         return None
     repeats = Counter(row.mixers for row in rows if row.seed_index > 0)
-    finalist = min(chosen, key=lambda f: repeats[f.labels])
+    finalist = _served_next(in_order(chosen), repeats)
     used = [row.seed_index for row in rows if row.mixers == finalist.labels]
     return finalist, max(used, default=0) + 1
+
+
+def in_order(chosen: Sequence[Finalist]) -> tuple[Finalist, ...]:
+    """Puts first the two that the first contrast compares.
+
+    Where the reference is the pick itself, it is the rival that stands against it.
+    """
+    roles = {finalist.role for finalist in chosen}
+    first = ("pick", "reference" if "reference" in roles else "rival")
+    return tuple(sorted(chosen, key=lambda finalist: finalist.role not in first))
+
+
+def _served_next(ordered: Sequence[Finalist], repeats: Mapping[Labels, int]) -> Finalist:
+    for group, enough in ((ordered[:2], FIRST_REPEATS), *(((f,), OTHER_REPEATS) for f in ordered)):
+        fewest = min(group, key=lambda f: repeats[f.labels])
+        if repeats[fewest.labels] < enough:
+            return fewest
+    return min(ordered, key=lambda f: repeats[f.labels])
+
+
+def runs_until(n_finalists: int, repeats: int) -> int:
+    """Returns how many runs give each of so many finalists that many repeats."""
+    if n_finalists <= 2:
+        return n_finalists * repeats
+    first = max(FIRST_REPEATS, repeats)
+    return 2 * first + (n_finalists - 2) * max(OTHER_REPEATS, repeats)
+
+
+def repeats_of_first(n_finalists: int, n_runs: int) -> int:
+    """Returns the fewest repeats that either of the first two finalists has after so many runs."""
+    chosen = [Finalist(role, (role,)) for role in FINALIST_ROLES[:n_finalists]]
+    repeats: Counter[Labels] = Counter()
+    for _ in range(n_runs if chosen else 0):
+        repeats[_served_next(chosen, repeats).labels] += 1
+    return min((repeats[finalist.labels] for finalist in chosen[:2]), default=0)

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from search.answers.family import FIRST_LEVEL
+from search.answers.intervals import provable, runs_needed
 from search.baselines import baselines
 from search.budget import Budget, training_flops
 from search.errors import InputError, NothingThereError, RunFailedError
+from search.finalists import repeats_of_first
 from search.messages import TrialFailure
 from search.phases import left_out, quotas
 from search.rows import Phase, TrialRow
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
     from search.runners import InProcessRunner, SlotRunner
     from search.store.repo import Store
     from search.study import StudySpec
-
-RUNS_PER_SQUARED_RATIO = 12.4
-"""Repeats per side = 12.4 (sigma / effect)^2: one-sided 5 %, power 80 %, 2 (1.645 + 0.842)^2."""
 
 FEWEST_REPEATS = 2
 FEWEST_DEGREES = 2
@@ -71,7 +71,8 @@ class Plan:
         sigma: Standard deviation of repeats, in the objective's unit.
         degrees: Degrees of freedom behind `sigma`; 0 where it is assumed to equal the tolerance.
         smallest_effect: Smallest difference that can be proved; None with too few repeats.
-        repeats_for_tolerance: Repeats per side that would prove a difference of the tolerance.
+        repeats_for_tolerance: Repeats per side that would prove a difference of the tolerance; None
+            where no number in reach would.
     """
 
     study: str
@@ -87,7 +88,7 @@ class Plan:
     sigma: float
     degrees: int
     smallest_effect: float | None
-    repeats_for_tolerance: int
+    repeats_for_tolerance: int | None
 
     @property
     def speed_ratio_flops(self) -> float:
@@ -173,7 +174,7 @@ def make_plan(
         sigma=sigma,
         degrees=degrees,
         smallest_effect=smallest_effect(sigma, repeats),
-        repeats_for_tolerance=math.ceil(RUNS_PER_SQUARED_RATIO * (sigma / study.tolerance) ** 2),
+        repeats_for_tolerance=runs_needed(sigma, sigma, study.tolerance, FIRST_LEVEL),
     )
 
 
@@ -208,14 +209,14 @@ def flops_of(study: StudySpec, forward: int) -> int:
 def repeats_of(phases: Mapping[Phase, int]) -> int:
     """Returns how many fresh seeds both the pick and the reference get: they go first in turn."""
     finalists = 4 if phases["baseline"] >= SHORT_BASELINE_PLACE else 3
-    return math.ceil(max(0, phases["confirm"] - 1) / finalists)
+    return repeats_of_first(finalists, phases["confirm"])
 
 
 def smallest_effect(sigma: float, repeats: int) -> float | None:
-    """Returns the smallest difference that so many repeats per side can prove."""
+    """Returns the smallest difference that so many repeats per side prove four times in five."""
     if repeats < FEWEST_REPEATS:
         return None
-    return sigma * math.sqrt(RUNS_PER_SQUARED_RATIO / repeats)
+    return provable(sigma, repeats, FIRST_LEVEL)
 
 
 def repeat_sd(rows: Iterable[TrialRow], objective: str) -> tuple[float, int]:

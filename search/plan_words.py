@@ -49,7 +49,7 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         )
     lines.append(
         f"a difference of the tolerance ({study.tolerance:g}{unit}) needs "
-        f"{plan.repeats_for_tolerance} repeats a side"
+        f"{plan.repeats_for_tolerance or 'more than 100,000'} repeats a side"
     )
     return lines
 

@@ -21,10 +21,12 @@ from search.answers.effects import (
     layer_effects_of,
     position_of,
 )
+from search.answers.family import Family
 from search.answers.noise import Noise, noise_of
 from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
+from search.answers.shrinkage import Shrinkage, shrinkage_of
 from search.answers.spent import Spent, spent_of
 from search.answers.verdicts import (
     Beats,
@@ -33,7 +35,7 @@ from search.answers.verdicts import (
     hybrid_beats_all,
     verdict_rows,
 )
-from search.rows import TrialRow, VerdictRow
+from search.rows import FINAL_STATES, TrialRow, VerdictRow
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -71,20 +73,6 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True)
-class Shrinkage:
-    """How much of the candidate's lead over attention was luck of the choice.
-
-    ``selection`` is its lead where it was chosen, ``test`` its lead with fresh seeds on the test
-    split (positive: ahead); ``lost`` is the difference.
-    """
-
-    candidate: str
-    selection: float
-    test: float
-    lost: float
-
-
-@dataclass(frozen=True, slots=True)
 class Reach:
     """What the answer holds for and what it leaves open.
 
@@ -108,6 +96,7 @@ class Answer:
     """
 
     question: Question
+    family: Family
     pick: str | None
     reference: str | None
     shorter: str | None
@@ -142,7 +131,7 @@ class Answer:
 
 
 def answer_study(
-    rows: Sequence[TrialRow], study: StudySpec, *, device: str | None = None
+    rows: Sequence[TrialRow], study: StudySpec, *, device: str | None = None, look: int = 1
 ) -> Answer:
     """Answers a study from its rows.
 
@@ -150,6 +139,7 @@ def answer_study(
         rows: all trials of the study.
         study: its spec.
         device: where the costs were measured, for the reader.
+        look: which answer of this study it is: 1, and one more after each raise of the budget.
     """
     from search.baselines import baselines
     from search.finalists import finalists
@@ -163,6 +153,7 @@ def answer_study(
         mixers=tuple(space.choices),
         baselines={baseline.role: baseline.labels for baseline in listed},
         device=device,
+        look=look,
     )
 
 
@@ -174,8 +165,9 @@ def make_answer(
     mixers: Sequence[str],
     baselines: Mapping[str, Sequence[str]],
     device: str | None = None,
+    look: int = 1,
 ) -> Answer:
-    """Answers a question from rows.
+    """Answers a question from rows; provisional while one of them is not final.
 
     Args:
         rows: all trials of the study.
@@ -184,14 +176,21 @@ def make_answer(
         mixers: notations of the choices, for the effects of single layers.
         baselines: notation of the layers of each listed baseline, by role.
         device: where the costs were measured.
+        look: which answer of the study this is, counted from 1.
     """
+    family = Family(
+        layer_contrasts=question.n_layers * len(set(mixers) - {question.reference}),
+        look=look,
+        provisional=any(row.state not in FINAL_STATES for row in rows),
+    )
     arms = arms_of(rows, question)
     finalists = finalists_of(arms, chosen, question)
     noise = noise_of(arms, question)
-    contrasts = contrasts_of(finalists, question)
+    contrasts = contrasts_of(finalists, question, family)
     trained = {arm.mixers for arm in arms}
     return Answer(
         question=question,
+        family=family,
         pick=finalists.pick.arch_id if finalists.pick else None,
         reference=finalists.reference.arch_id if finalists.reference else None,
         shorter=finalists.shorter.arch_id if finalists.shorter else None,
@@ -206,7 +205,7 @@ def make_answer(
         layers=layer_effects_of(rows, question, mixers),
         ranks=ranks_of(arms),
         lead=lead_of(finalists, question),
-        shrinkage=_shrinkage(finalists, question),
+        shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),
         costs=costs_of(finalists),
         savings=savings_of(finalists),
         predictors=predictors_of(arms, question),
@@ -262,21 +261,6 @@ def _other_metrics(arm: Arm, question: Question) -> dict[str, float]:
         if values:
             found[name] = fmean(values)
     return found
-
-
-def _shrinkage(finalists: Finalists, question: Question) -> Shrinkage | None:
-    candidate, reference = finalists.candidate, finalists.reference
-    if candidate is None or reference is None or candidate.arch_id == reference.arch_id:
-        return None
-    selection = _lead(candidate.selection_mean, reference.selection_mean, question)
-    test = _lead(candidate.test_mean, reference.test_mean, question)
-    if selection is None or test is None:
-        return None
-    return Shrinkage(candidate.code, selection, test, selection - test)
-
-
-def _lead(ours: float | None, theirs: float | None, question: Question) -> float | None:
-    return None if ours is None or theirs is None else question.sign * (theirs - ours)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Interval arithmetic of the answer: Welch, paired t, rank correlation, sample sizes.
+"""Interval arithmetic of the answer: Welch-Satterthwaite, paired t, rank correlation, sample sizes.
 
 Pure functions on plain floats. No function here returns an interval of zero width: where the data
 do not measure their own noise, the ends are None and the reason is said.
@@ -43,25 +43,74 @@ def sd(values: Sequence[float]) -> float | None:
     return spread if spread > _resolution(values) else None
 
 
-def welch(left: Sequence[float], right: Sequence[float], level: float) -> Interval:
-    """Welch's interval of mean(left) - mean(right), unequal variances (Welch 1947).
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An independent part of a difference's sampling variance, with its degrees of freedom."""
 
-    df is Satterthwaite's: (u + v)^2 / (u^2/(n-1) + v^2/(m-1)) with u, v the squared standard
-    errors of the two means.
+    variance: float
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference of means with the parts of its variance; without parts, why it has none."""
+
+    estimate: float
+    parts: tuple[Part, ...] = ()
+    reason: str = ""
+
+    @property
+    def error(self) -> float:
+        """Standard error; 0 without parts."""
+        return math.sqrt(math.fsum(part.variance for part in self.parts))
+
+    @property
+    def df(self) -> float:
+        """Satterthwaite's degrees of freedom (1946): (sum v)^2 / sum v^2 / df."""
+        squares = math.fsum(part.variance**2 / part.df for part in self.parts)
+        return math.fsum(part.variance for part in self.parts) ** 2 / squares
+
+    def interval(self, level: float) -> Interval:
+        """Two-sided t interval."""
+        if not self.parts:
+            return Interval(self.estimate, level, reason=self.reason)
+        return _around(self.estimate, self.error, self.df, level)
+
+    def p_value(self, border: float) -> float | None:
+        """Two-sided p-value of the difference being ``border``; None without parts."""
+        if not self.parts:
+            return None
+        return float(2.0 * stats.t.sf(abs(self.estimate - border) / self.error, self.df))
+
+
+def difference(left: Sequence[float], right: Sequence[float], *others: Part) -> Difference:
+    """mean(left) - mean(right) with unequal variances (Welch 1947), and other parts of the error.
+
+    Args:
+        left: one value per run, at least one.
+        right: one value per run, at least one.
+        others: further independent parts, such as the evaluation error; parts of no variance add
+            nothing.
+    """
+    estimate = _mean(left) - _mean(right)
+    if min(len(left), len(right)) < 2:
+        return Difference(estimate, reason=TOO_FEW)
+    u, v = (float(np.var(np.asarray(x, dtype=np.float64), ddof=1)) / len(x) for x in (left, right))
+    if math.sqrt(u + v) <= _resolution([*left, *right]):
+        return Difference(estimate, reason=IDENTICAL)
+    seeds = Part(u, len(left) - 1.0), Part(v, len(right) - 1.0)
+    return Difference(estimate, (*seeds, *(part for part in others if part.variance > 0)))
+
+
+def welch(left: Sequence[float], right: Sequence[float], level: float) -> Interval:
+    """Welch's interval of mean(left) - mean(right), of the runs' noise alone.
 
     Args:
         left: one value per run, at least one.
         right: one value per run, at least one.
         level: two-sided confidence level, e.g. 0.95.
     """
-    estimate = _mean(left) - _mean(right)
-    if min(len(left), len(right)) < 2:
-        return Interval(estimate, level, reason=TOO_FEW)
-    u, v = (np.var(np.asarray(x, dtype=np.float64), ddof=1) / len(x) for x in (left, right))
-    if math.sqrt(u + v) <= _resolution([*left, *right]):
-        return Interval(estimate, level, reason=IDENTICAL)
-    df = float((u + v) ** 2 / (u**2 / (len(left) - 1) + v**2 / (len(right) - 1)))
-    return _around(estimate, math.sqrt(u + v), df, level)
+    return difference(left, right).interval(level)
 
 
 def mean_interval(differences: Sequence[float], level: float) -> Interval:
@@ -80,25 +129,52 @@ def known_sd_interval(difference: float, sd_of_one: float, df: float, level: flo
     return _around(difference, sd_of_one * math.sqrt(2.0), df, level)
 
 
-def runs_needed(sd_left: float, sd_right: float, margin: float, level: float) -> int:
-    """Smallest n per arm with which a Welch interval clears a margin four times in five.
+def runs_needed(
+    sd_left: float, sd_right: float, margin: float, level: float, floor: float = 0.0
+) -> int | None:
+    """Smallest n per arm with which an interval clears a margin four times in five.
 
-    Smallest n >= 2 with (t(1 - a/2, df) + t(0.8, df))^2 (s^2 + r^2) / n <= margin^2, where
-    a = 1 - level and df is Satterthwaite's at equal n. With many runs, equal SDs and level 0.90
-    (one-sided 5 %) this is the familiar 12.4 (sigma / margin)^2.
+    Smallest n >= 2 with (t(1 - a/2, df) + t(0.8, df))^2 ((s^2 + r^2) / n + f^2) <= margin^2, where
+    a = 1 - level and df is Satterthwaite's at equal n. With many runs, equal SDs, no floor and
+    level 0.90 (one-sided 5 %) this is the familiar 12.4 (sigma / margin)^2.
+
+    Args:
+        sd_left: repeat SD of one architecture.
+        sd_right: repeat SD of the other.
+        margin: distance from the estimate to the border.
+        level: two-sided confidence level.
+        floor: standard error f that no number of runs lowers: the evaluation error.
+
+    Returns:
+        Runs per arm; None where the floor alone is too large, or more than 100,000 are needed.
     """
     variance = sd_left**2 + sd_right**2
+    if variance == 0:
+        return 2
     df_per_run = variance**2 / (sd_left**4 + sd_right**4)
     tail = 1.0 - (1.0 - level) / 2.0
-    z = stats.norm.ppf(tail) + stats.norm.ppf(POWER)
-    n = max(2, min(MAX_RUNS, math.ceil(float(z**2) * variance / margin**2)))
+    z = float(stats.norm.ppf(tail) + stats.norm.ppf(POWER))
+    room = (margin / z) ** 2 - floor**2
+    if room <= 0:
+        return None
+    n = max(2, math.ceil(min(MAX_RUNS, variance / room)))
     while n < MAX_RUNS:
         df = df_per_run * (n - 1)
-        t = stats.t.ppf(tail, df) + stats.t.ppf(POWER, df)
-        if t**2 * variance / n <= margin**2:
-            break
+        t = float(stats.t.ppf(tail, df) + stats.t.ppf(POWER, df))
+        if t**2 * (variance / n + floor**2) <= margin**2:
+            return n
         n += 1
-    return n
+    return None
+
+
+def provable(sd: float, n: int, level: float) -> float:
+    """Smallest margin that ``n`` >= 2 runs per arm of equal SD clear four times in five.
+
+    (t(1 - a/2, df) + t(0.8, df)) sd sqrt(2 / n) with df = 2 (n - 1): `runs_needed` turned round.
+    """
+    df = 2.0 * (n - 1)
+    tail = 1.0 - (1.0 - level) / 2.0
+    return float(stats.t.ppf(tail, df) + stats.t.ppf(POWER, df)) * sd * math.sqrt(2.0 / n)
 
 
 def rank_correlation(

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from search.answers.arms import Arm
+from search.answers.arms import Arm, middle
 from search.answers.intervals import IDENTICAL, TOO_FEW
 from search.answers.question import Question, kind_of
+from search.answers.variance import pooled
 
 LEVEL = 0.95
+DIFFERENT = "the architectures' repeat SDs differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Noise:
 
     Attributes:
         repeats: one entry per confirmed architecture.
-        sd: pooled repeat SD, sqrt(sum df s^2 / sum df); None where not measurable, never 0.
+        sd: pooled repeat SD, sqrt(sum df s^2 / sum df); None where not measurable, never 0, and
+            where the architectures' own differ.
         low: lower end of its 95 % chi-square interval.
         high: upper end of its 95 % chi-square interval.
         df: degrees of freedom of the pool.
@@ -40,6 +43,7 @@ class Noise:
         uniform_n: number of uniform architectures of full depth, the reference once.
         uniform_range: worst minus best of them on the selection split.
         ratio: ``uniform_range / sd``.
+        equal_p: Bartlett's p-value of equal SDs; None with fewer than two that are measured.
     """
 
     repeats: tuple[Repeat, ...]
@@ -51,6 +55,12 @@ class Noise:
     uniform_n: int
     uniform_range: float | None
     ratio: float | None
+    equal_p: float | None = None
+
+    @property
+    def typical_sd(self) -> float | None:
+        """Median of the architectures' repeat SDs; None where none is measured."""
+        return middle(repeat.sd for repeat in self.repeats)
 
 
 def noise_of(arms: Sequence[Arm], question: Question) -> Noise:
@@ -60,11 +70,11 @@ def noise_of(arms: Sequence[Arm], question: Question) -> Noise:
         Repeat(arm.arch_id, arm.code, len(arm.test), arm.test_mean or 0.0, arm.test_sd)
         for arm in confirmed
     )
-    repeated = [repeat for repeat in repeats if repeat.n >= 2]
-    df = sum(repeat.n - 1 for repeat in repeated)
-    squares = math.fsum((repeat.n - 1) * (repeat.sd or 0.0) ** 2 for repeat in repeated)
-    sd = math.sqrt(squares / df) if df and squares > 0 else None
-    reason = "" if sd is not None else (IDENTICAL if df else TOO_FEW)
+    pool = pooled([arm.test_values for arm in confirmed])
+    sd, df = pool.sd, pool.df
+    reason = ""
+    if sd is None:
+        reason = TOO_FEW if not df else IDENTICAL if pool.agrees else DIFFERENT
     low = high = None
     if sd is not None:
         tail = (1 - LEVEL) / 2
@@ -81,4 +91,4 @@ def noise_of(arms: Sequence[Arm], question: Question) -> Noise:
     ]
     spread = max(uniform) - min(uniform) if len(uniform) >= 2 else None
     ratio = spread / sd if spread is not None and sd is not None else None
-    return Noise(repeats, sd, low, high, df, reason, len(uniform), spread, ratio)
+    return Noise(repeats, sd, low, high, df, reason, len(uniform), spread, ratio, pool.p_value)

@@ -10,6 +10,10 @@ that low is good, and the study's tolerance:
 ``undecided``       anything else, and fewer than two runs an arm
 ==================  ===========================================
 
+The interval holds the variance between seeds, each architecture's own, and the evaluation error
+from the choice of test documents; its level is the one at which Holm's procedure over the declared
+family holds it against the borders (`search.answers.family`).
+
 A shorter model is asked the same question about its depth, d = (shorter - pick): ``shorter is
 better``, ``may be shorter``, ``keep depth``, ``undecided``. A rival of the same depth is a plain
 comparison, d = (pick - rival): ``better``, ``worse``, ``no difference`` (the interval lies within
@@ -23,13 +27,26 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from search.answers.arms import Arm, Finalists, middle
-from search.answers.intervals import IDENTICAL, Interval, runs_needed, welch
+from search.answers.evaluation_error import EvaluationError, evaluation_error_of
+from search.answers.family import ALPHA, Family, Step, holm
+from search.answers.intervals import (
+    IDENTICAL,
+    Difference,
+    Interval,
+    Part,
+    difference,
+    runs_needed,
+)
+from search.answers.pairing import Pairing, pairing_of
 from search.answers.question import Question
+from search.answers.variance import ENOUGH_DF
 from search.budget import duration_words
 from search.rows import VerdictRow
 
-FAMILY_LEVEL = 0.95
+FAMILY_LEVEL = 1.0 - ALPHA
 WORTH_SAYING_S = 1.0
+FEWEST_TO_DECIDE = 3
+"""Runs per arm to ask for where nothing is measured: two a side decide next to nothing."""
 UNDECIDED: Final = "undecided"
 
 Against = Literal["reference", "shorter", "rival"]
@@ -66,7 +83,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Candidate minus other on the test split: estimate, Welch interval, verdict.
+    """Candidate minus other on the test split: estimate, interval, verdict.
 
     Attributes:
         against: what the other is: ``reference``, ``shorter`` or ``rival``.
@@ -78,6 +95,10 @@ class Contrast:
         beats: whether the candidate is better: ``no`` where it is worse, or ahead by less than
             the tolerance.
         verdict: the verdict.
+        p_value: of the difference lying where the verdict would change, adjusted for the family
+            and the look; decided where it is at most 0.05.
+        evaluation: the part of the error from the choice of documents; None where unknown.
+        pairing: whether runs with common seeds move together; None below three seeds.
     """
 
     against: Against
@@ -90,6 +111,15 @@ class Contrast:
     n_other: int
     beats: Beats
     verdict: Verdict
+    p_value: float | None = None
+    evaluation: EvaluationError | None = None
+    pairing: Pairing | None = None
+
+    @property
+    def has_few_df(self) -> bool:
+        """Whether the interval rests on fewer than 6 degrees of freedom."""
+        df = self.interval.df if self.interval else None
+        return df is not None and df < ENOUGH_DF
 
 
 def cheap_word(low: float, high: float, tolerance: float) -> str:
@@ -124,6 +154,20 @@ WORDS = {"reference": cheap_word, "shorter": shorter_word, "rival": rival_word}
 BORDER = {"reference": 1.0, "shorter": -1.0, "rival": 0.0}  # in tolerances
 
 
+def undecided_p(against: Against, difference: Difference, question: Question) -> float | None:
+    """Largest alpha at which the interval of level 1 - alpha leaves the contrast undecided.
+
+    It is the two-sided p-value of the border between the verdicts: the tolerance, and for a rival
+    0 or, where that is larger, the nearer end of the range of no difference.
+    """
+    border = question.sign * BORDER[against] * question.tolerance
+    p_value = difference.p_value(border)
+    if against != "rival" or p_value is None or abs(difference.estimate) >= question.tolerance:
+        return p_value
+    ends = (difference.p_value(sign * question.tolerance) or 0.0 for sign in (-1, 1))
+    return min(p_value, max(ends))
+
+
 def turned(interval: Interval, question: Question) -> tuple[float, float] | None:
     """The interval's ends turned so that low is good; None where it has no ends."""
     if interval.low is None or interval.high is None:
@@ -133,33 +177,56 @@ def turned(interval: Interval, question: Question) -> tuple[float, float] | None
     return -interval.high, -interval.low
 
 
-def contrasts_of(finalists: Finalists, question: Question) -> tuple[Contrast, ...]:
-    """Holds the candidate against attention and the rival, the pick against the shorter model.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two finalists and what their runs say of the difference, before any level is chosen."""
 
-    The intervals hold together: each has the level 1 - 0.05 / (number of contrasts) (Bonferroni).
-    """
+    against: Against
+    candidate: Arm
+    other: Arm
+    difference: Difference | None
+    evaluation: EvaluationError | None
+
+
+def comparisons_of(finalists: Finalists) -> tuple[Comparison, ...]:
+    """Holds the candidate against attention and the rival, the pick against the shorter model."""
     named: tuple[tuple[Against, Arm | None, Arm | None], ...] = (
         ("reference", finalists.candidate, finalists.reference),
         ("shorter", finalists.pick, finalists.shorter),
         ("rival", finalists.candidate, finalists.rival),
     )
-    pairs = [
-        (against, candidate, other)
+    return tuple(
+        _comparison(against, candidate, other)
         for against, candidate, other in named
         if candidate is not None and other is not None and candidate.arch_id != other.arch_id
-    ]
-    level = 1 - (1 - FAMILY_LEVEL) / max(1, len(pairs))
-    return tuple(
-        _contrast(against, candidate, other, question, level) for against, candidate, other in pairs
     )
 
 
-def _contrast(
-    against: Against, candidate: Arm, other: Arm, question: Question, level: float
-) -> Contrast:
-    interval = None
-    if candidate.test and other.test:
-        interval = welch(candidate.test_values, other.test_values, level)
+def _comparison(against: Against, candidate: Arm, other: Arm) -> Comparison:
+    if not (candidate.test and other.test):
+        return Comparison(against, candidate, other, None, None)
+    evaluation = evaluation_error_of(candidate, other)
+    parts = () if evaluation is None else (Part(evaluation.variance, evaluation.df),)
+    found = difference(candidate.test_values, other.test_values, *parts)
+    return Comparison(against, candidate, other, found, evaluation)
+
+
+def contrasts_of(finalists: Finalists, question: Question, family: Family) -> tuple[Contrast, ...]:
+    """Compares the finalists; the verdicts hold together at the family's level for this look."""
+    compared = comparisons_of(finalists)
+    steps = holm(
+        [
+            undecided_p(item.against, item.difference, question) if item.difference else None
+            for item in compared
+        ],
+        family,
+    )
+    return tuple(_contrast(*pair, question) for pair in zip(compared, steps, strict=True))
+
+
+def _contrast(compared: Comparison, step: Step, question: Question) -> Contrast:
+    against, candidate, other = compared.against, compared.candidate, compared.other
+    interval = compared.difference.interval(step.level) if compared.difference else None
     ends = turned(interval, question) if interval else None
     word: str = UNDECIDED
     beats: Beats = UNDECIDED
@@ -168,7 +235,7 @@ def _contrast(
         beats = _beats(*ends, question.tolerance)
     verdict = Verdict(word)
     if word == UNDECIDED:
-        verdict = _undecided(against, candidate, other, interval, question)
+        verdict = _undecided(compared, interval, question)
     return Contrast(
         against=against,
         candidate=candidate.code,
@@ -180,6 +247,9 @@ def _contrast(
         n_other=len(other.test),
         beats=beats,
         verdict=verdict,
+        p_value=step.p_value,
+        evaluation=compared.evaluation,
+        pairing=pairing_of(candidate, other),
     )
 
 
@@ -189,9 +259,7 @@ def _beats(low: float, high: float, tolerance: float) -> Beats:
     return "no" if low > -tolerance else UNDECIDED
 
 
-def _undecided(
-    against: Against, candidate: Arm, other: Arm, interval: Interval | None, question: Question
-) -> Verdict:
+def _undecided(compared: Comparison, interval: Interval | None, question: Question) -> Verdict:
     """Says how many more runs would decide, by the arms' own SDs where they have some.
 
     The margin is the tolerance, or the distance of the estimate from the border between two
@@ -199,18 +267,22 @@ def _undecided(
     """
     if interval is not None and interval.reason == IDENTICAL:
         return Verdict(UNDECIDED, reason="repeats are identical: does the objective use its seed?")
-    done = (len(candidate.test), len(other.test))
-    sds = [arm.test_sd for arm in (candidate, other)]
+    arms = (compared.candidate, compared.other)
+    done = [len(arm.test) for arm in arms]
+    sds = [arm.test_sd for arm in arms]
     known = [spread for spread in sds if spread is not None]
-    per_arm = 2
+    per_arm: int | None = FEWEST_TO_DECIDE
     if known and interval is not None:
         left, right = (spread if spread is not None else max(known) for spread in sds)
-        distance = abs(question.sign * interval.estimate - BORDER[against] * question.tolerance)
-        margin = max(question.tolerance, distance)
-        per_arm = runs_needed(left, right, margin, interval.level)
+        border = BORDER[compared.against] * question.tolerance
+        margin = max(question.tolerance, abs(question.sign * interval.estimate - border))
+        floor = compared.evaluation.sd if compared.evaluation else 0.0
+        per_arm = runs_needed(left, right, margin, interval.level, floor)
+    if per_arm is None:
+        return Verdict(UNDECIDED, reason="no number of runs decides it: too few test documents")
     per_arm = max(per_arm, min(done) + 1)
     more = sum(max(0, per_arm - n) for n in done)
-    seconds = middle(row.seconds for arm in (candidate, other) for row in arm.rows)
+    seconds = middle(row.seconds for arm in arms for row in arm.rows)
     return Verdict(UNDECIDED, per_arm, more, None if seconds is None else more * seconds)
 
 
@@ -263,6 +335,7 @@ def verdict_rows(contrasts: Sequence[Contrast], question: Question) -> tuple[Ver
             unit=question.unit,
             n=contrast.n_candidate + contrast.n_other,
             verdict=contrast.verdict.text,
+            p_value=contrast.p_value,
         )
         for contrast in contrasts
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.answers.variance import few_words
 from search.report.sections import Room, Section
 from search.report.wording import two_digits
 
@@ -20,13 +21,18 @@ ABOUT = (
 def section(answer: Answer, room: Room | None) -> Section:
     """The repeat SD beside the range of the uniform stacks."""
     noise = answer.noise
-    if noise.sd is None:
+    if noise.sd is None and noise.equal_p is not None:
+        own = (f"{r.code} {two_digits(r.sd)} ({r.n - 1} df)" for r in noise.repeats if r.sd)
+        line = f"repeat SD differs by architecture (Bartlett's p {noise.equal_p:.2g}): "
+        line += ", ".join(own)
+    elif noise.sd is None:
         line = f"not measured ({noise.reason}): no difference can be called real"
     else:
         line = (
             f"repeat SD {two_digits(noise.sd)} ({noise.df} df, 95 %: "
             f"{two_digits(noise.low)}..{two_digits(noise.high)})"
         )
+        line += f", {few_words(noise.df)}" if few_words(noise.df) else ""
     if noise.uniform_range is not None:
         line += f"; {noise.uniform_n} uniform stacks span {two_digits(noise.uniform_range)}"
         line += f" = {two_digits(noise.ratio)} SD" if noise.ratio is not None else ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.answers.variance import few_words
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, difference_text, in_unit
+from search.report.wording import OTHERS, difference_text, in_unit, joined
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -26,15 +27,23 @@ def section(answer: Answer, room: Room | None) -> Section:
     )
     header = ("on the test split", f">difference{in_unit(question)}", "verdict")
     line = f"tolerance {question.tolerance:g} {question.unit}".rstrip()
-    levels = [
-        c.interval.level for c in answer.contrasts if c.interval and c.interval.low is not None
-    ]
-    if levels:
-        line += f"; Welch intervals of {100 * levels[0]:.3g} %, 95 % together, of seed noise alone"
+    measured = [c for c in answer.contrasts if c.interval and c.interval.low is not None]
+    if measured:
+        read = all(contrast.evaluation for contrast in measured)
+        line += (
+            f"; intervals of the noise of {'seeds and test documents' if read else 'seeds alone'}"
+        )
+        line += f", verdicts {100 * (1 - answer.family.alpha):.3g} % sure together"
+        line += f" (answer {answer.family.look} of this study)" if answer.family.look > 1 else ""
     untested = OTHERS.keys() - {contrast.against for contrast in answer.contrasts}
     if untested:
         line += "; not held against: " + ", ".join(OTHERS[name] for name in sorted(untested))
-    return Section("Verdicts", header, rows, (line,))
+    lines = [line]
+    if few := [OTHERS[contrast.against] for contrast in measured if contrast.has_few_df]:
+        lines.append(f"{few_words(0)} against {joined(few)}: the noise itself is hardly known")
+    if answer.family.provisional:
+        lines.append("provisional: trials are still under way, and what they find may change this")
+    return Section("Verdicts", header, rows, tuple(lines))
 
 
 def _role_of(answer: Answer, arch_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.finalists import runs_until
 from search.report.sections import Section
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def section(answer: Answer, about: About) -> Section:
     per_arm = [verdict.runs_per_arm for verdict in verdicts if verdict.runs_per_arm]
     if per_arm:
         n_finalists = len({answer.pick, answer.reference, answer.shorter, answer.rival} - {None})
-        budget = CONFIRM_SHARE * n_finalists * max(per_arm)
+        budget = CONFIRM_SHARE * runs_until(n_finalists, max(per_arm))
         lines.append(f"to decide: the same command with --budget {budget}")
     elif answer.leaders and not answer.contrasts:
         lines.append("to decide: the same command with a larger --budget (6 at least)")

@@ -3,6 +3,7 @@ import statistics
 
 import pytest
 from own_study import own_study
+from scipy import stats
 
 from search.budget import Budget
 from search.errors import InputError
@@ -69,9 +70,10 @@ def test__plan__time_and_flops__give_a_range_of_trials():
 def test__plan__no_repeats_yet__assumes_noise_of_the_tolerance_and_says_so():
     found = plan(24)
     assert (found.sigma, found.degrees) == (0.02, 0)
-    assert found.repeats == 2
-    assert found.smallest_effect == pytest.approx(0.02 * math.sqrt(12.4 / 2))
-    assert found.repeats_for_tolerance == 13
+    assert found.repeats == 4
+    half = stats.t.ppf(1 - 0.02 / 3, 6) + stats.t.ppf(0.8, 6)
+    assert found.smallest_effect == pytest.approx(half * 0.02 * math.sqrt(2 / 4))
+    assert found.repeats_for_tolerance == 24
 
 
 def test__plan__repeats_stored__are_pooled():
@@ -91,8 +93,6 @@ def test__smallest_effect__too_few_repeats__is_none():
     assert smallest_effect(0.1, 1) is None
     assert smallest_effect(0.1, 0) is None
     assert plan(9).smallest_effect is None
-    # 12.4 (sigma / effect)^2 repeats prove the effect.
-    assert smallest_effect(0.02, 13) <= 0.02 < smallest_effect(0.02, 12)
 
 
 def test__extremes__default_space__are_its_dearest_and_cheapest_stacks():
@@ -120,8 +120,8 @@ def test__plan_lines__a_plan__states_assumptions_and_what_can_be_proved():
         "4.00 by FLOPs (a guide), 2.00 as measured",
         "baselines left out: uniform:hardmax_shift, reference_learned_positions",
         "noise of repeats 0.02 nats, assumed equal to the tolerance",
-        "2 repeats a side can prove a difference of 0.05 nats or more",
-        "tolerance (0.02 nats) needs 13 repeats a side",
+        "4 repeats a side can prove a difference of 0.062 nats or more",
+        "tolerance (0.02 nats) needs 24 repeats a side",
         "nothing was started",
     ):
         assert part in text

@@ -25,10 +25,10 @@ def effect(answer, layer, mixer):
 
 def test__noise__two_architectures__pooled_by_degrees_of_freedom():
     rows = [confirm(k, (A,) * 4, loss, k + 1) for k, loss in enumerate([1.0, 2.0, 3.0])]
-    rows += [confirm(k + 3, (S,) * 4, loss, k + 1) for k, loss in enumerate([1.0, 1.2])]
+    rows += [confirm(k + 3, (S,) * 4, loss, k + 1) for k, loss in enumerate([1.0, 1.6])]
     noise = answer_of(rows).noise
     assert noise.df == 3
-    assert noise.sd == pytest.approx(math.sqrt((2 * 1.0 + 1 * 0.02) / 3))
+    assert noise.sd == pytest.approx(math.sqrt((2 * 1.0 + 1 * 0.18) / 3))
     assert [repeat.n for repeat in noise.repeats] == [3, 2]
     assert noise.low < noise.sd < noise.high
     # chi-square quantiles with 3 degrees of freedom: 0.2158 and 9.3484

@@ -97,7 +97,10 @@ def test__contrasts__clear_differences__every_verdict_is_made():
     }
     reference = answer.contrasts[0]
     assert reference.interval.estimate == pytest.approx(-0.3)
-    assert reference.interval.level == pytest.approx(1 - 0.05 / 3)
+    assert reference.interval.level == pytest.approx(1 - 0.04 / 3)  # the clearest goes first
+    assert sorted(contrast.interval.level for contrast in answer.contrasts) == pytest.approx(
+        [1 - 0.04, 1 - 0.04 / 2, 1 - 0.04 / 3]
+    )
     assert (reference.n_candidate, reference.n_other) == (4, 4)
 
 
@@ -119,8 +122,8 @@ def test__contrasts__fewer_than_two_runs__undecided_and_says_what_is_missing(run
     answer = answer_of({HYBRID: [2.0] * runs, ALL_A: [3.0] * runs})
     verdict = answer.contrasts[0].verdict
     assert verdict.word == "undecided"
-    assert verdict.more_runs == 4 - 2 * runs
-    time = {0: "2 min", 1: "60 s"}[runs]
+    assert verdict.more_runs == 6 - 2 * runs
+    time = {0: "3 min", 1: "2 min"}[runs]
     assert verdict.text == f"undecided ({verdict.more_runs} more runs, about {time})"
 
 

@@ -42,7 +42,7 @@ WORLDS = {
     "too few": (cheap_wins, 0.005, 3, {}),
     "one repeat": (cheap_wins, 0.005, 6, {}),
     "cheap wins": (cheap_wins, 0.005, 60, {}),
-    "noisy": (cheap_wins, 0.2, 24, {}),
+    "noisy": (cheap_wins, 0.6, 24, {}),
     "identical repeats": (cheap_wins, 0.0, 24, {}),
     "attention wins": (attention_wins, 0.005, 60, {}),
     "all alike": (all_alike, 0.003, 80, {}),
