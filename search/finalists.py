@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.baselines import Baseline
+from search.limits import are_within, limits_of
 from search.rows import TrialRow
 from search.space import Labels, Space
 
@@ -45,7 +46,8 @@ def finalists(
     The pick is the best of full depth, the reference the better of the reference stack with and
     without rotary positions, the shorter model the best of fewer layers. The rival is the best
     pure stack of another kind than the reference when the pick is a hybrid, else the best hybrid.
-    Roles without a finished trial are absent; an architecture appears once.
+    Roles without a finished trial are absent; an architecture appears once. Where the study has
+    limits, all but the reference, which is what they are compared with, keep them.
     """
     objective, sign = study.objective, 1.0 if study.direction == "minimize" else -1.0
     best_first = sorted(
@@ -53,10 +55,11 @@ def finalists(
     )
     by_role = {baseline.role: baseline.labels for baseline in listed}
     references = [by_role[role] for role in REFERENCE_ROLES if role in by_role]
-    depth = study.encoder.n_layers
+    depth, limits = study.encoder.n_layers, limits_of(study)
+    within = [row for row in best_first if are_within([row], limits)]
     full = [
         row.mixers
-        for row in best_first
+        for row in within
         if row.n_layers == depth and (row.mixers in space or row.mixers not in references[1:])
     ]
     pick = full[0] if full else None
@@ -64,7 +67,7 @@ def finalists(
     found = {
         "pick": pick,
         "reference": next((labels for labels in tried if labels in references), None),
-        "shorter": next((row.mixers for row in best_first if row.n_layers < depth), None),
+        "shorter": next((row.mixers for row in within if row.n_layers < depth), None),
         "rival": _rival(pick, full, references),
     }
     chosen: dict[Labels, Finalist] = {}

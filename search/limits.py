@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 from search.measures import Measure, measure_of
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from search.study import StudySpec
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Limit:
     """A bound on a measure.
 
@@ -53,7 +54,10 @@ def excesses(row: TrialRow, limits: Sequence[Limit]) -> Mapping[str, float] | No
     return found
 
 
-def is_within(row: TrialRow, limits: Sequence[Limit]) -> bool:
-    """Whether a trial is known to keep every limit."""
-    found = excesses(row, limits)
-    return found is not None and all(excess <= 0 for excess in found.values())
+def are_within(rows: Sequence[TrialRow], limits: Sequence[Limit]) -> bool:
+    """Whether the runs of an architecture are known to keep every limit in their median."""
+    for limit in limits:
+        values = [value for row in rows if (value := limit.measure.value(row)) is not None]
+        if not values or limit.excess(median(values)) > 0:
+            return False
+    return True

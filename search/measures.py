@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from search.rows import TrialRow
@@ -23,7 +23,7 @@ Direction = Literal["minimize", "maximize"]
 Origin = Literal["metric", "counted", "measured"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measure:
     """Something to be judged by.
 
@@ -32,14 +32,12 @@ class Measure:
         unit: Its unit.
         direction: Which way is better.
         origin: Where it comes from: training, architecture or machine.
-        read: Takes it from a row.
     """
 
     name: str
     unit: str
     direction: Direction
     origin: Origin
-    read: Callable[[TrialRow], float | None] = field(repr=False, compare=False)
 
     @property
     def sign(self) -> float:
@@ -52,8 +50,9 @@ class Measure:
         return self.origin == "counted"
 
     def value(self, row: TrialRow) -> float | None:
-        """Returns a row's finite value; None where it has none."""
-        value = self.read(row)
+        """Returns a row's finite value, a metric's on the selection split; None without one."""
+        is_metric = self.origin == "metric"
+        value = row.selection.get(self.name) if is_metric else COST_OF[self.name](row)
         return float(value) if value is not None and math.isfinite(value) else None
 
 
@@ -62,14 +61,21 @@ def _throughput(row: TrialRow) -> float | None:
     return timed.batch_size / timed.median if timed is not None and timed.median > 0 else None
 
 
+COST_OF: Mapping[str, Callable[[TrialRow], float | None]] = {
+    "params": lambda row: row.params,
+    "flops": lambda row: row.flops,
+    "latency": lambda row: row.latency_s,
+    "throughput": _throughput,
+    "peak_memory": lambda row: row.peak_memory,
+}
 COSTS: Mapping[str, Measure] = {
     cost.name: cost
     for cost in (
-        Measure("params", "parameters", "minimize", "counted", lambda row: row.params),
-        Measure("flops", "FLOPs", "minimize", "counted", lambda row: row.flops),
-        Measure("latency", "s", "minimize", "measured", lambda row: row.latency_s),
-        Measure("throughput", "sequences/s", "maximize", "measured", _throughput),
-        Measure("peak_memory", "bytes", "minimize", "measured", lambda row: row.peak_memory),
+        Measure("params", "parameters", "minimize", "counted"),
+        Measure("flops", "FLOPs", "minimize", "counted"),
+        Measure("latency", "s", "minimize", "measured"),
+        Measure("throughput", "sequences/s", "maximize", "measured"),
+        Measure("peak_memory", "bytes", "minimize", "measured"),
     )
 }
 """The costs by name; `latency` and `throughput` are those of the encoder on one training batch."""
@@ -99,7 +105,7 @@ def measure_of(study: StudySpec, name: str) -> Measure:
         hint = suggestion(name, [*known, *COSTS])
         raise ValueError(f"there is no metric or cost {name!r}; {hint}")
     metric = registry.load(name)
-    return _metric(name, metric.unit, metric.direction)
+    return Measure(name, metric.unit, metric.direction, "metric")
 
 
 def _own_measure(task: ObjectiveConfig, name: str, *, is_first: bool) -> Measure:
@@ -108,8 +114,4 @@ def _own_measure(task: ObjectiveConfig, name: str, *, is_first: bool) -> Measure
         return cost
     direction = task.directions.get(name, cost.direction if cost else task.direction)
     unit = cost.unit if cost else task.unit if is_first else ""
-    return _metric(name, unit, direction)
-
-
-def _metric(name: str, unit: str, direction: Direction) -> Measure:
-    return Measure(name, unit, direction, "metric", lambda row: row.selection.get(name))
+    return Measure(name, unit, direction, "metric")

@@ -23,6 +23,7 @@ from search.answers.effects import (
 )
 from search.answers.family import Family
 from search.answers.noise import Noise, noise_of
+from search.answers.pareto import Front, front_of
 from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
@@ -114,6 +115,7 @@ class Answer:
     shrinkage: Shrinkage | None
     costs: tuple[Cost, ...]
     savings: tuple[Saving, ...]
+    pareto: Front
     predictors: Predictors
     spent: Spent
     reach: Reach
@@ -208,6 +210,7 @@ def make_answer(
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),
         costs=costs_of(finalists),
         savings=savings_of(finalists),
+        pareto=front_of(arms, question),
         predictors=predictors_of(arms, question),
         spent=spent_of(rows),
         reach=Reach(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from search.limits import Limit, limits_of
+from search.measures import Measure
+
 if TYPE_CHECKING:
     from search.study import StudySpec
 
@@ -22,6 +25,9 @@ class Question:
         reference: notation of the reference mixer (attention).
         cheap: notation of the cheap mixer that the baselines use.
         seed: the study's seed; the exploration seed.
+        measures: the objectives, the one that ranks first; empty where it is alone.
+        limits: what an architecture may cost at most.
+        match: what the feed-forward widths make equal: ``none``, ``params`` or ``flops``.
         metrics: other recorded metrics, shown beside the objective.
         space_size: number of architectures of the space, None if unknown.
         steps: training steps of a trial.
@@ -39,6 +45,9 @@ class Question:
     reference: str
     cheap: str
     seed: int = 0
+    measures: tuple[Measure, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    match: Literal["none", "params", "flops"] = "none"
     metrics: tuple[str, ...] = ()
     space_size: int | None = None
     steps: int | None = None
@@ -74,6 +83,9 @@ def question_of(study: StudySpec) -> Question:
         "reference": reference,
         "cheap": cheap,
         "seed": study.seed,
+        "measures": study.measures if len(study.objectives) > 1 else (),
+        "limits": limits_of(study),
+        "match": study.match,
         "metrics": tuple(n for n in study.trained_metrics if n != study.objective),
         "space_size": Space.of(study).size,
     }
@@ -85,6 +97,7 @@ def question_of(study: StudySpec) -> Question:
 
 def _training_facts(study: StudySpec) -> dict[str, Any]:
     training, sizes = study.training, study.sizes
+    matched = "" if study.match == "none" else f", d_ff chosen for equal {study.match}"
     source = getattr(getattr(study.task, "data", None), "source", None)
     return {
         "steps": training.steps,
@@ -92,7 +105,7 @@ def _training_facts(study: StudySpec) -> dict[str, Any]:
         "task": f"{study.task.kind} on {source}" if source else str(study.task.kind),
         "size": (
             f"{study.encoder.n_layers} layers, d_model {study.encoder.d_model}, "
-            f"{sizes.max_seq_len} tokens, vocabulary {sizes.vocab_size}"
+            f"{sizes.max_seq_len} tokens, vocabulary {sizes.vocab_size}{matched}"
         ),
         "recipe": (
             f"AdamW, peak learning rate {training.learning_rate:g}, "

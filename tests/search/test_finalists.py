@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from own_study import own_study
 
@@ -150,3 +152,28 @@ def test__history__completed_without_the_objective__is_no_good_point():
 def test__history__any_order_of_rows__is_by_number(order):
     rows = [row(n, list(Space.of(study()))[n], 0.1 * n) for n in order]
     assert [t.number for t in history(rows).trials] == [0, 1, 2]
+
+
+def test__finalists__limits__only_the_reference_may_be_over_them():
+    costs = {(A, A): 40, (S, S): 10, (S, A): 25, (A, S): 25, (B, B): 20, (S,): 5, (A,): 30}
+    losses = {(A, A): 1.0, (S, S): 1.6, (S, A): 0.7, (A, S): 1.2, (B, B): 1.5, (S,): 2.0, (A,): 1.1}
+
+    def timed(number, layers, factor=1.0):
+        return row(number, layers, losses[layers], latency_s=factor * costs[layers])
+
+    rows = [timed(number, layers) for number, layers in enumerate(losses)]
+    spec = study()
+    limits = type(spec.limits)(max_latency=25)
+    bounded = spec.model_copy(update={"limits": limits})
+    # An own function's latency is a metric that it returns.
+    rows = [replace(r, selection=r.selection | {"latency": r.latency_s}) for r in rows]
+    found = finalists(bounded, Space.of(bounded), baselines(bounded), rows)
+    assert {f.role: f.labels for f in found} == {
+        "pick": (S, A),
+        "reference": (A, A),
+        "shorter": (S,),
+        "rival": (B, B),
+    }
+    nothing = [replace(r, selection={"loss": r.selection["loss"]}) for r in rows]
+    unknown = finalists(bounded, Space.of(bounded), baselines(bounded), nothing)
+    assert {f.role for f in unknown} == {"reference"}

@@ -2,7 +2,7 @@ import pytest
 from own_study import own_study
 from simulated import row
 
-from search.limits import excesses, is_within, limits_of
+from search.limits import are_within, excesses, limits_of
 from search.measures import COSTS, measure_of
 from search.rows import Latency
 from search.study import StudySpec
@@ -14,8 +14,8 @@ LATENCY = Latency(
 
 def measured(**changes):
     facts = {
-        "params": 1000,
-        "flops": 2_000_000,
+        "params": 1_000_000,
+        "flops": 200_000_000,
         "latency_s": 0.02,
         "latency": LATENCY,
         "peak_memory": 3_000_000,
@@ -26,8 +26,8 @@ def measured(**changes):
 def test__measures__every_cost__reads_its_value_with_unit_and_direction():
     found = {name: (m.value(measured()), m.unit, m.direction) for name, m in COSTS.items()}
     assert found == {
-        "params": (1000, "parameters", "minimize"),
-        "flops": (2_000_000, "FLOPs", "minimize"),
+        "params": (1_000_000, "parameters", "minimize"),
+        "flops": (200_000_000, "FLOPs", "minimize"),
         "latency": (0.02, "s", "minimize"),
         "throughput": (pytest.approx(8 / 0.02), "sequences/s", "maximize"),
         "peak_memory": (3_000_000, "bytes", "minimize"),
@@ -73,28 +73,31 @@ def limited(**limits):
 @pytest.mark.parametrize(
     ("limits", "excess"),
     [
-        ({"max_params": 800}, 0.25),
-        ({"max_params": 1000}, 0.0),
+        ({"max_params": 800_000}, 0.25),
+        ({"max_params": 1_000_000}, 0.0),
         ({"max_latency": 0.04}, -0.5),
         ({"min_throughput": 500}, 0.2),
         ({"max_peak_memory": 1e6}, 2.0),
         ({"max_loss": 1.0}, 0.5),
-        ({"max_flops": 4e6}, -0.5),
+        ({"max_flops": 4e8}, -0.5),
     ],
 )
 def test__limits__value_beside_its_bound__excess_is_the_share_over_it(limits, excess):
     found = excesses(measured(), limited(**limits))
     assert found == {next(iter(limits)): pytest.approx(excess)}
-    assert is_within(measured(), limited(**limits)) == (excess <= 0)
+    assert are_within([measured()], limited(**limits)) == (excess <= 0)
 
 
 def test__limits__several_or_a_missing_value__within_only_where_all_are_known_to_be_kept():
-    both = limited(max_params=2000, max_latency=0.01)
-    assert not is_within(measured(), both)
-    assert is_within(measured(latency_s=0.01), both)
+    both = limited(max_params=2_000_000, max_latency=0.01)
+    assert not are_within([measured()], both)
+    assert are_within([measured(latency_s=0.01)], both)
     assert excesses(measured(latency_s=None), both) is None
-    assert not is_within(measured(latency_s=None), both)
-    assert is_within(row(0, ("sepconv",)), ())
+    assert not are_within([measured(latency_s=None)], both)
+    assert are_within([row(0, ("sepconv",))], ())
+    times = [0.03, 0.009, 0.01]
+    assert are_within([measured(latency_s=s) for s in times], both)
+    assert not are_within([measured(latency_s=s) for s in times[:2]], both)
     assert excesses(measured(selection={"accuracy": 0.2}), limited(min_accuracy=0.0)) == {
         "min_accuracy": pytest.approx(-0.2)
     }

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.replay import spend
 from search.answers.answer import Answer, make_answer
 from search.answers.question import Question
 from search.baselines import Baseline
 from search.finalists import finalists, next_finalist
-from search.phases import quotas
-from search.rows import TrialRow
+from search.history import trained_labels
+from search.phases import Ask, Choice
+from search.phases.baseline import BaselinePhase
+from search.rows import Phase, TrialRow
 from search.space import Space
+from search.study import LimitsSpec
 
 ATTENTION = "attention(rotary=true)"
 MIXERS = (ATTENTION, "sepconv", "bproj", "average", "hardmax_shift")
@@ -108,27 +112,19 @@ class Simulation:
 
     def run(self, budget: int) -> Answer:
         """Spends a budget of trials phase by phase and answers."""
-        shares = quotas(budget, len(self.baselines))
-        for role, layers in list(self.baselines.items())[: shares["baseline"]]:
-            self.train(layers, phase="baseline", role=role)
-        trained = {row.mixers for row in self.rows}
-        while shares["search"] > sum(row.phase == "search" for row in self.rows):
-            layers = tuple(self.generator.choice(self.mixers, size=self.asked.n_layers).tolist())
-            if layers not in trained:
-                trained.add(layers)
-                self.train(layers, phase="search")
-        for _ in range(shares["confirm"]):
-            turn = next_finalist(self.chosen(), self.rows)
-            if turn is not None:
-                finalist, index = turn
-                self.train(
-                    finalist.labels,
-                    phase="confirm",
-                    role=finalist.role,
-                    seed=index,
-                    seed_index=index,
-                )
+        phases = (
+            BaselinePhase([Baseline(role, (), layers) for role, layers in self.baselines.items()]),
+            DrawnPhase(self),
+            RepeatPhase(self),
+        )
+        spend(budget, phases, len(self.baselines), self.train_choice)
         return self.answer()
+
+    def train_choice(self, choice: Choice, phase: Phase, number: int) -> TrialRow:
+        """Adds the row of a phase's choice."""
+        index = choice.seed_index
+        self.train(choice.labels, phase=phase, role=choice.role, seed=index, seed_index=index)
+        return self.rows[-1]
 
     def train(self, layers: Layers, **fields: Any) -> None:
         """Adds the row of one run."""
@@ -156,6 +152,7 @@ class Simulation:
             objective=self.asked.objective,
             direction=self.asked.direction,
             encoder=SimpleNamespace(n_layers=self.asked.n_layers),
+            limits=LimitsSpec(),
         )
         space = Space(({mixer: mixer for mixer in self.mixers},) * self.asked.n_layers)
         listed = [Baseline(role, (), layers) for role, layers in self.baselines.items()]
@@ -171,3 +168,43 @@ class Simulation:
             baselines=self.baselines,
             device="cpu",
         )
+
+
+class DrawnPhase:
+    """Search by uniform draws from the simulation's own generator."""
+
+    phase: Phase = "search"
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+
+    def is_open(self, rows: Sequence[TrialRow]) -> bool:
+        """Spaces of simulations are never used up."""
+        return True
+
+    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice:
+        """Draws until an architecture is not trained yet."""
+        made, trained = self.simulation, trained_labels(rows)
+        while True:
+            drawn = made.generator.choice(made.mixers, size=made.asked.n_layers)
+            layers = tuple(drawn.tolist())
+            if layers not in trained:
+                return Choice(layers)
+
+
+class RepeatPhase:
+    """Repeats of the finalists in the turns of a real run."""
+
+    phase: Phase = "confirm"
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+
+    def is_open(self, rows: Sequence[TrialRow]) -> bool:
+        """Whether there is a finalist."""
+        return bool(self.simulation.chosen())
+
+    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
+        """The finalist whose turn it is."""
+        turn = next_finalist(self.simulation.chosen(), rows)
+        return None if turn is None else Choice(turn[0].labels, turn[0].role, turn[1])

@@ -1,0 +1,133 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from search.answers.front import Estimates, estimates_of, front_probability, nondominated
+from search.measures import COSTS, Measure
+
+LOSS = Measure("loss", "nats", "minimize", "metric")
+ACCURACY = Measure("accuracy", "fraction", "maximize", "metric")
+FLOPS, LATENCY = COSTS["flops"], COSTS["latency"]
+
+
+def brute_force(values):
+    """Straight from the definition, row by row."""
+    return [
+        not any(
+            all(b <= a for a, b in zip(row, other, strict=True))
+            and any(b < a for a, b in zip(row, other, strict=True))
+            for other in values
+        )
+        for row in values
+    ]
+
+
+def exact(values):
+    shape = np.shape(values)
+    none = np.zeros(shape)
+    return Estimates(np.asarray(values, float), none, none + 1, none + 1, none.astype(bool))
+
+
+# Few distinct values, so that ties and equal rows are common.
+ROWS = st.integers(1, 3).flatmap(
+    lambda k: st.lists(st.tuples(*[st.integers(0, 4)] * k), min_size=1, max_size=12)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=ROWS)
+def test__nondominated__any_values__as_by_brute_force(rows):
+    assert nondominated(np.array(rows, float)).tolist() == brute_force(rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS)
+def test__front_probability__no_noise__is_the_front_itself(rows):
+    found = front_probability(exact(rows), seed=0, draws=20)
+    assert found.tolist() == [float(kept) for kept in brute_force(rows)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=8),
+    sd=st.sampled_from([0.05, 1.0]),
+    seed=st.integers(0, 99),
+)
+def test__front_probability__noise__as_drawn_and_counted_one_by_one(rows, sd, seed):
+    values = np.array(rows, float)
+    shape = values.shape
+    noise = np.column_stack([np.full(len(rows), sd), np.zeros(len(rows))])
+    estimates = Estimates(
+        values, noise, np.full(shape, 1e6), np.ones(shape), np.zeros(shape, dtype=bool)
+    )
+    found = front_probability(estimates, seed=seed)
+    generator = np.random.default_rng(seed + 1)
+    draws = values + noise * generator.standard_normal((600, *shape))
+    counted = np.mean([brute_force(draw.tolist()) for draw in draws], axis=0)
+    # Two independent samples of a share: SD at most sqrt(1/4 (1/1000 + 1/600)) = .026.
+    assert np.abs(found - counted).max() < 0.12
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5, 2.0])
+def test__front_probability__two_of_equal_cost__is_the_normal_distribution_of_their_gap(gap):
+    values = np.array([[1.0, 7.0], [1.0 + gap, 7.0]])
+    noise = np.array([[1.0, 0.0], [1.0, 0.0]])
+    large = np.full((2, 2), 1e6)
+    estimates = Estimates(values, noise, large, np.ones((2, 2)), np.zeros((2, 2), dtype=bool))
+    found = front_probability(estimates, seed=3, draws=20_000)
+    ahead = stats.norm.cdf(gap / math.sqrt(2))
+    assert found == pytest.approx([ahead, 1 - ahead], abs=0.02)
+
+
+def test__front_probability__few_degrees_of_freedom__is_less_certain():
+    values = np.array([[1.0, 7.0], [3.5, 7.0]])
+    noise = np.array([[1.0, 0.0], [1.0, 0.0]])
+
+    def second(df):
+        shape = (2, 2)
+        given = Estimates(values, noise, np.full(shape, df), np.ones(shape), noise < 0)
+        return front_probability(given, seed=0, draws=20_000)[1]
+
+    # One pooled SD for both: the gap over sqrt(2) s follows Student's t.
+    assert second(3.0) == pytest.approx(stats.t.sf(2.5 / math.sqrt(2), 3), abs=0.01)
+    assert second(1e6) == pytest.approx(stats.norm.sf(2.5 / math.sqrt(2)), abs=0.01)
+
+
+def test__front_probability__thousands_of_architectures__those_beyond_doubt_are_not_drawn():
+    generator = np.random.default_rng(0)
+    values = generator.random((3000, 2))
+    shape = values.shape
+    noise = np.full(shape, 0.001)
+    estimates = Estimates(values, noise, np.full(shape, 50.0), np.ones(shape), noise < 0)
+    found = front_probability(estimates, seed=0, draws=50)
+    assert set(np.flatnonzero(found > 0.5)) <= set(
+        np.flatnonzero(nondominated(values)).tolist()
+    ) | set(np.flatnonzero(nondominated(values - 0.004)).tolist())
+    assert found[nondominated(values)].min() > 0
+
+
+def test__estimates_of__own_sd_from_three_runs_else_pooled_and_logarithms_of_times():
+    readings = [
+        [[1.0, 1.2, 1.4], [10.0], [0.01, 0.02]],
+        [[2.0, 2.2], [20.0], [0.04]],
+        [[3.0], [30.0], [0.08, 0.08]],
+    ]
+    found = estimates_of(readings, (ACCURACY, FLOPS, LATENCY))
+    pooled = math.sqrt((2 * 0.04 + 1 * 0.02) / 3)
+    assert found.values[:, 0] == pytest.approx([-1.2, -2.1, -3.0])
+    assert found.sd[:, 0] == pytest.approx([0.2, pooled, pooled])
+    assert found.df[:, 0].tolist() == [2, 3, 3]
+    assert found.n[:, 0].tolist() == [3, 2, 1]
+    assert found.sd[:, 1].tolist() == [0, 0, 0]
+    assert found.values[:, 2] == pytest.approx(np.log([math.sqrt(2e-4), 0.04, 0.08]))
+    assert found.sd[:, 2] == pytest.approx([math.log(2) / 2] * 3)
+
+
+def test__estimates_of__no_repeats__noise_is_unknown_never_zero():
+    found = estimates_of([[[1.0], [10.0]], [[2.0], [9.0]]], (LOSS, FLOPS))
+    assert np.isnan(found.sd[:, 0]).all()
+    assert np.isnan(front_probability(found, seed=0)).all()
