@@ -5,7 +5,7 @@ CAPTIONS = {
         "Leaderboard",
         "One line a stack, the best at the top. Open circles: the selection split, one seed. "
         "Filled circles: the mean on the test split with fresh seeds; the bar is the standard "
-        "deviation between repeats. Stacks whose bars overlap cannot be told apart.",
+        "deviation between repeats. What can be told apart is for the verdicts to say.",
     ),
     "curves": (
         "Learning curves",

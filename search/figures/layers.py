@@ -120,7 +120,8 @@ def effects(answer: Answer) -> Figure:
             categoryarray=[f"layer {layer}: {mixer}" for layer, mixer in order],
         )
         figure.update_layout(height=max(300, 170 + 26 * len(order)))
-    return noted(figure, "bars: intervals that hold for all cells together")
+        return noted(figure, "bars: intervals that hold for all cells together")
+    return noted(figure, "not measured: too few stacks differ in one layer only")
 
 
 def heat_map(rows: Sequence[TrialRow], answer: Answer) -> Figure:
@@ -169,5 +170,5 @@ def _mean(values: Sequence[float] | None) -> float | None:
 def _cell_text(values: Sequence[float] | None) -> str:
     if not values:
         return ""
-    spread = f" \u00b1 {stdev(values):.3f}" if len(values) > 1 else ""
+    spread = f"<br>\u00b1 {stdev(values):.3f}" if len(values) > 1 else ""
     return f"{fmean(values):.3f}{spread}<br>n {len(values)}"

@@ -5,20 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.answers.intervals import IDENTICAL
-from search.report.wording import joined, role_words, two_digits, value_text, with_unit
+from search.report.wording import OTHERS, joined, role_words, value_text, with_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
-
-LEAST_DF = 6
 
 
 def cautions(answer: Answer) -> list[str]:
     """The cautions that this answer's data call for."""
     if not answer.leaders:
         return []
-    found = (_noise(answer), _luck(answer), _lead(answer), _speed(answer), _recipe(answer))
-    return [text for text in (*found, _left_out(answer), _reach(answer)) if text]
+    found = (
+        _provisional(answer),
+        _noise(answer),
+        _luck(answer),
+        _lead(answer),
+        _speed(answer),
+        _recipe(answer),
+        _left_out(answer),
+        _reach(answer),
+    )
+    return [text for text in found if text]
+
+
+def _provisional(answer: Answer) -> str:
+    if not answer.family.provisional:
+        return ""
+    return "trials are still under way, and what they find may change this"
 
 
 def _noise(answer: Answer) -> str:
@@ -27,11 +40,14 @@ def _noise(answer: Answer) -> str:
         return ""  # every verdict says so
     if not noise.df:
         return f"the noise between repeats was not measured ({noise.reason})"
-    if noise.df < LEAST_DF:
-        sd = f" (SD {two_digits(noise.sd)})" if noise.sd is not None else ""
-        of = f"{noise.df} degree{'' if noise.df == 1 else 's'} of freedom"
-        return f"the noise between repeats{sd} rests on only {of}"
-    return ""
+    few = [contrast for contrast in answer.contrasts if contrast.has_few_df]
+    dfs = [contrast.interval.df for contrast in few if contrast.interval and contrast.interval.df]
+    if not dfs:
+        return ""
+    against = joined([OTHERS[contrast.against] for contrast in few])
+    df = f"{min(dfs):.0f}"
+    of = f"{df} degree{'' if df == '1' else 's'} of freedom"
+    return f"what is said against {against} rests on as few as {of}"
 
 
 def _luck(answer: Answer) -> str:

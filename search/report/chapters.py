@@ -58,11 +58,12 @@ CHAPTERS = (
         "verdicts",
         "Verdicts",
         "Each line holds the chosen stack of layers against another one, both trained again with "
-        "fresh seeds and read once on the test split, which took no part in the choice. The "
-        "brackets hold the interval that the true difference lies in. A verdict is given where the "
-        "whole interval allows only one: 'better'; 'may be cheap' where layers without attention "
-        "lose less than the tolerance; 'keep attention' where they lose more; else 'undecided', "
-        "with the number of further runs that would decide it.",
+        "fresh seeds and read on the test split, which took no part in the choice. The brackets "
+        "hold where the true difference lies, as far as the noise lets one say. A verdict is given "
+        "where all of the bracket calls for it: 'better'; 'may be cheap' where layers without "
+        "attention lose less than the tolerance; 'keep attention' where they lose more; against a "
+        "shorter model 'keep depth' where that one loses more; else 'undecided', with the number "
+        "of further runs that would decide it.",
         (verdicts.section,),
     ),
     Chapter(
@@ -126,5 +127,6 @@ CHAPTERS = (
 
 
 def terminal_parts(answer: Answer, room: Room) -> list[Section]:
-    """All parts for a terminal, in order."""
-    return [part(answer, room) for chapter in CHAPTERS for part in chapter.parts]
+    """All parts for a terminal, in order; how sure it is comes last, beside what to do next."""
+    ordered = sorted(CHAPTERS, key=lambda chapter: chapter.key == "sure")
+    return [part(answer, room) for chapter in ordered for part in chapter.parts]

@@ -19,7 +19,6 @@ def section(answer: Answer, room: Room | None) -> Section:
     columns: dict[str, list[str]] = {
         ">#": [str(row.rank) for row in shown],
         "layers": [row.code for row in shown],
-        **({"mixers": [row.notation for row in shown]} if full else {}),
         "what": [_names(row, full=full) for row in shown],
         ">selection": [value_text(row.selection, question) for row in shown],
     }
@@ -33,6 +32,8 @@ def section(answer: Answer, room: Room | None) -> Section:
     if full:
         columns[">FLOPs"] = [scaled(row.flops) for row in shown]
     columns[">latency"] = [time_text(row.latency_s) for row in shown]
+    if full:
+        columns["mixers"] = [row.notation for row in shown]
     told = {name: cells for name, cells in columns.items() if set(cells) != {ABSENT}}
     good = "lower" if question.direction == "minimize" else "higher"
     line = f"{question.objective}{in_unit(question)}: {good} is better"

@@ -15,9 +15,21 @@
     return value;
   }
 
-  function layoutFor(layout, width) {
+  function dataFor(data, narrow) {
+    return inked(data, colour("--text")).map((trace) => trace.type !== "heatmap" ? trace
+      : Object.assign({}, trace, {
+        textfont: { size: narrow ? 9 : 12 },
+        colorbar: Object.assign({}, trace.colorbar, narrow
+          ? {
+            orientation: "h", y: -0.2, yanchor: "top", thickness: 12, nticks: 4,
+            title: Object.assign({}, trace.colorbar.title, { side: "top" }),
+          }
+          : { thickness: 18 }),
+      }));
+  }
+
+  function layoutFor(layout, narrow) {
     const text = colour("--text"), grid = colour("--grid");
-    const narrow = width < 620;
     const axis = (given) => Object.assign({}, given, {
       gridcolor: grid, linecolor: grid, zerolinecolor: grid, fixedrange: true,
       title: Object.assign({}, given && given.title, { font: { color: text } }),
@@ -44,8 +56,9 @@
 
   function draw() {
     for (const { place, given } of drawings) {
+      const narrow = place.clientWidth < 620;
       Plotly.react(
-        place, inked(given.data, colour("--text")), layoutFor(given.layout, place.clientWidth),
+        place, dataFor(given.data, narrow), layoutFor(given.layout, narrow),
         { displayModeBar: false, responsive: true });
     }
   }

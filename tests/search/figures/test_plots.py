@@ -48,7 +48,7 @@ def test__heat_map__cells__mean_and_number_of_runs_by_hand():
     heat = plots.heat_map(made.rows, made.answer()).data[0]
     assert list(heat.y) == ["attention", "sepconv"]
     assert [list(line) for line in heat.z] == [[3.0, 2.5, 2.0, 2.0], [1.5, 1.0, None, None]]
-    assert heat.text[1][0] == "1.500 \u00b1 0.707<br>n 2"
+    assert heat.text[1][0] == "1.500<br>\u00b1 0.707<br>n 2"
     assert heat.text[1][1] == "1.000<br>n 1"
 
 
