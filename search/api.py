@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from search.study import StudySpec
 
 DEFAULT_STORE = "sqlite:///search.db"
-DEFAULT_BUDGET = "20"
 
 
 def run(
     study: StudySpec | Mapping[str, Any] | str | PathLike[str] | None = None,
-    budget: str | int = DEFAULT_BUDGET,
+    budget: str | int | None = None,
     store: str | Store = DEFAULT_STORE,
     *,
     name: str | None = None,
@@ -45,7 +44,8 @@ def run(
 
     Args:
         study: A spec, a document, or the path of a study file; the default study if not given.
-        budget: ``"20"`` trials, ``"30m"``, ``"2h"`` or ``"3e15flop"``, earlier runs included.
+        budget: ``"20"`` trials, ``"30m"``, ``"2h"`` or ``"3e15flop"``, earlier runs included; by
+            default 20 trials, or all trainings of a listed study.
         store: URL of the store, or an open one.
         name: Name of the study; by default it derives from the spec.
         in_process: Train in this process.
@@ -63,10 +63,11 @@ def run(
         InputError: Something of the above is wrong; nothing was spent.
         StoreError: The store cannot be used.
     """
+    from search.listed import default_budget
     from search.runner import run_study
     from search.store.repo import Store
 
-    amount = Budget.parse(budget)
+    amount = None if budget is None else Budget.parse(budget)
     spec = study_of(
         study,
         seed=seed,
@@ -83,7 +84,7 @@ def run(
         return run_study(
             opened,
             spec,
-            amount,
+            amount or default_budget(spec),
             name=name,
             in_process=in_process,
             objective=objective,

@@ -16,6 +16,7 @@ from search.assignments import Assignment, ClaimStore, Ended, LostClaimError, Re
 from search.baselines import baselines
 from search.budget import Budget
 from search.errors import InputError, RunFailedError
+from search.listed import is_listed, n_trainings
 from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
 from search.rows import Claim, Counts, Phase, StudyRow, TrialRow
 from search.space import Labels, Space
@@ -85,7 +86,7 @@ class Claims:
                 self.study_id, self.worker, self._chooser(agenda), self._may_resume
             )
             if claim is None:
-                return self._end()
+                return self._end(agenda)
             try:
                 found = self._queued(claim) or self._fresh(claim, rows)
             except LostClaimError:
@@ -114,12 +115,14 @@ class Claims:
 
     def _agenda(self, rows: Sequence[TrialRow]) -> Agenda:
         open_phases = {source.phase for source in self.sources.values() if source.is_open(rows)}
-        return Agenda(len(self.baselines), frozenset(open_phases))
+        return Agenda(len(self.baselines), frozenset(open_phases), is_listed(self.study))
 
-    def _end(self) -> Ended:
+    def _end(self, agenda: Agenda) -> Ended:
         if self.counts is None:
             state = self.store.study(self.study_id).state
             return Ended("stopped", f"the study is {state}; it hands out no trial")
+        if is_listed(self.study) and not agenda.open_phases:
+            return Ended("space used up", f"all {n_trainings(self.study)} trainings are done")
         if not self.budget.is_used_up(self.counts):
             within = " within the limits" if self.space.is_limited else ""
             more = "raise a limit, or add choices or layers" if within else "add choices or layers"

@@ -17,6 +17,7 @@ from search.baselines import baselines
 from search.budget import Budget, training_flops
 from search.errors import InputError, NothingThereError, RunFailedError
 from search.finalists import repeats_of_first
+from search.listed import is_listed, n_stacks, n_trainings
 from search.messages import TrialFailure
 from search.phases import left_out, quotas
 from search.rows import Phase, TrialRow
@@ -152,11 +153,9 @@ def make_plan(
     busy_s: float = 0.0,
 ) -> Plan:
     """Works out a plan from two measured stacks and the rows that are there; a pure function."""
-    listed = baselines(study)
     trials, seconds = amounts(study, budget, dearest, cheapest, rows, busy_s)
-    phases = quotas(len(rows) + trials[0], len(listed))
-    roles = [baseline.role for baseline in listed]
-    repeats = repeats_of(phases)
+    n_trials = len(rows) + trials[0]
+    phases, roles, repeats = shares_of(study, n_trials)
     sigma, degrees = repeat_sd(rows, study.objective)
     if not degrees:
         sigma = study.tolerance
@@ -178,6 +177,16 @@ def make_plan(
     )
 
 
+def shares_of(study: StudySpec, n_trials: int) -> tuple[Mapping[Phase, int], tuple[str, ...], int]:
+    """Returns trials by phase, the roles of the baselines, and the pick's and reference's seeds."""
+    if is_listed(study):
+        everything: dict[Phase, int] = {"baseline": 0, "search": 0, "confirm": n_trials}
+        return everything, (), n_trials // n_stacks(study)
+    listed = baselines(study)
+    phases = quotas(n_trials, len(listed))
+    return phases, tuple(baseline.role for baseline in listed), repeats_of(phases)
+
+
 def amounts(
     study: StudySpec,
     budget: Budget,
@@ -188,6 +197,8 @@ def amounts(
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Returns fewest and most trials, and fewest and most seconds, that are left of a budget."""
     low, high = sorted((cheapest.trial_s, dearest.trial_s))
+    if is_listed(study) and budget.unit == "trials":
+        budget = Budget("trials", min(budget.amount, n_trainings(study)))
     if budget.unit == "trials":
         left = max(0, int(budget.amount) - len(rows))
         return (left, left), (left * low, left * high)
@@ -238,6 +249,8 @@ def repeat_sd(rows: Iterable[TrialRow], objective: str) -> tuple[float, int]:
 
 def extremes(study: StudySpec) -> tuple[tuple[MixerConfig, ...], tuple[MixerConfig, ...]]:
     """Returns the stacks of the most and of the fewest FLOPs in the study's space."""
+    from mixers.cost import count_flops
+    from mixers.notation import parse_architecture
     from mixers.registry import mixer_registry
 
     sizes = {"d_model": study.encoder.d_model, "seq_len": study.sizes.max_seq_len}
@@ -245,6 +258,10 @@ def extremes(study: StudySpec) -> tuple[tuple[MixerConfig, ...], tuple[MixerConf
     def flops(config: MixerConfig) -> int:
         return mixer_registry.load(config.kind).flops(config, **sizes)
 
+    if study.space.architectures:
+        listed = [parse_architecture(notation) for notation in study.space.architectures]
+        listed.sort(key=lambda stack: count_flops(study.encoder_spec(stack)))
+        return listed[-1], listed[0]
     layers = [tuple(layer.values()) for layer in Space.of(study).layers]
     return tuple(max(c, key=flops) for c in layers), tuple(min(c, key=flops) for c in layers)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.budget import duration_words
+from search.listed import is_listed, n_stacks, n_trainings, seeds_of
 from search.space import Space
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
     size = Space.of(study).size
     if plan.phases["search"] > size:
         lines.append(f"the space holds {size} architectures: the run ends when they are trained")
+    if is_listed(study):
+        lines.append(
+            f"{n_stacks(study)} architectures x {seeds_of(study)} seeds, seed by seed: the run "
+            f"ends after {n_trainings(study)} trials"
+        )
     if plan.left_out:
         lines.append(f"baselines left out: {', '.join(plan.left_out)}")
     source = (

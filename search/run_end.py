@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.assignments import Ended
 from search.budget import Budget
+from search.listed import is_listed, n_trainings
 from search.observer import RunObserver, RunOutcome
 from search.rows import FINAL_STATES, StudyRow, StudyState, TrialRow
 from search.stopping import StopFlag
@@ -14,11 +15,12 @@ from search.worker import Tally
 
 if TYPE_CHECKING:
     from search.store.repo import Store
+    from search.study import StudySpec
 
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
-def used_up(store: Store, row: StudyRow, budget: Budget) -> Ended | None:
+def used_up(store: Store, row: StudyRow, study: StudySpec, budget: Budget) -> Ended | None:
     """Says that a budget allows nothing, before anything is prepared.
 
     A trial that waits has its place in a budget of trials or FLOPs, and goes on.
@@ -27,6 +29,8 @@ def used_up(store: Store, row: StudyRow, budget: Budget) -> Ended | None:
     waiting = any(trial.state not in FINAL_STATES for trial in rows)
     if waiting and budget.unit != "seconds":
         return None
+    if is_listed(study) and row.n_trials >= (n := n_trainings(study)):
+        return Ended("space used up", f"nothing started: all {n} trainings are done")
     counts = store.counts(row.id)
     if not budget.is_used_up(counts):
         return None

@@ -11,6 +11,7 @@ from search.budget import Budget, training_flops
 from search.claims import FINGERPRINT, Claims
 from search.errors import InputError
 from search.limits import limits_of
+from search.listed import is_listed, n_stacks
 from search.observer import RunObserver, RunOutcome, StudyStart
 from search.rows import StudyRow
 from search.run_end import report_end, used_up
@@ -83,7 +84,7 @@ def run_study(
     # A new study whose data cannot be used leaves no row behind.
     prepared = prepare(study, local.cache_dir) if is_new else None
     row = store.ensure_study(name, study, plugins_of(study))
-    if used := used_up(store, row, budget):
+    if used := used_up(store, row, study, budget):
         return report_end(store, row, Tally(ended=used), stop, observer, again)
     prepared = prepared or prepare(study, local.cache_dir)
     refuse_other_data(row, prepared)
@@ -294,7 +295,7 @@ def start_of(
         budget=budget,
         spent=budget.spent(store.counts(row.id)),
         n_trials=row.n_trials,
-        space_size=Space.of(study).size,
+        space_size=n_stacks(study) if is_listed(study) else Space.of(study).size,
         objective=study.objective,
         unit=study.unit,
         direction=study.direction,

@@ -77,7 +77,7 @@ class EncoderTemplate(Section):
     d_model: Annotated[int, Field(ge=1)] = 64
     """Features per token."""
     n_layers: Annotated[int, Field(ge=1, le=MOST_LAYERS)] = 4
-    """Number of blocks of every architecture of the space; only baselines may be shorter."""
+    """Blocks of every architecture of the space; by default those of the deepest listed one."""
     d_ff: Annotated[int, Field(ge=0)] = 256
     """Width of the feed-forward layers; 0 = none."""
     activation: Activation = "gelu"
@@ -143,7 +143,7 @@ class SpaceSpec(Section):
     layers: Items[LayerChoices] = ()
     """Layers with choices of their own."""
     architectures: Items[str] = ()
-    """Whole stacks in notation, of any depth; where there are some, they alone are trained."""
+    """Whole stacks in notation, of any depth: what strategy `listed` trains, choices left out."""
 
 
 class TrainingSpec(Section):
@@ -173,7 +173,7 @@ class StrategySpec(Section):
     """How the next architecture is chosen."""
 
     name: str = "tpe"
-    """Name of the strategy: an Optuna sampler, or exhaustive."""
+    """Name of the strategy: an Optuna sampler, exhaustive, or listed (no search)."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """The strategy's own options."""
 
@@ -243,9 +243,12 @@ class StudySpec(Section):
     @model_validator(mode="after")
     def check_as_a_whole(self) -> Self:
         """Resolves the choices for the study's sizes and checks what no field shows alone."""
+        from search.listed import resolved_architectures
         from search.study_checks import problems, resolved_space
 
         # The model is frozen for everybody else; resolved choices are part of its validation.
+        if self.space.architectures:
+            self.__dict__["space"], self.__dict__["encoder"] = resolved_architectures(self)
         self.__dict__["space"] = resolved_space(self)
         found: list[InitErrorDetails] = [
             InitErrorDetails(

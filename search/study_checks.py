@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from mixers.config import MixerConfig
 from mixers.spec import fitted
+from search.listed import listed_problems, match_problems_of_list
 from search.measures_checks import measure_problems
 
 if TYPE_CHECKING:
     from search.study import SpaceSpec, StudySpec
 
 Path = tuple[str | int, ...]
+CHOICES: Path = ("space", "choices")
 
 
 def resolved_space(study: StudySpec) -> SpaceSpec:
@@ -36,8 +38,14 @@ def resolved_space(study: StudySpec) -> SpaceSpec:
 def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
     """Yields (path, what is wrong and what to do) for everything that no field shows alone."""
     of_space = [
-        *_choice_problems(study, ("space", "choices"), study.space.choices),
+        # The choices of listed architectures are theirs, and so are their problems.
+        *(
+            ()
+            if study.space.architectures
+            else _choice_problems(study, CHOICES, study.space.choices)
+        ),
         *_layer_problems(study),
+        *listed_problems(study),
     ]
     yield from of_space
     yield from measure_problems(study)
@@ -104,7 +112,8 @@ def _size_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
     from search.matching import match_problems
 
     try:
-        of_match = [*match_problems(study)]
+        of_match: list[tuple[Path, str]] = [*match_problems(study)]
+        of_match = of_match or [*match_problems_of_list(study)]
         yield from of_match if of_match else [*space_problems(study)]
     except Exception as error:  # whatever a plugin's module raises when it is built
         yield (

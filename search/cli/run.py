@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from search.store.repo import Store
     from search.study import StudySpec
 
-DEFAULT_BUDGET = "20"
-
 
 def run(
     study: Annotated[
@@ -30,14 +28,15 @@ def run(
         ),
     ] = None,
     budget: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--budget",
             "-b",
             metavar="B",
-            help="20 (trials), 30m, 2h (time) or 3e15flop, earlier runs of the study included.",
+            help="20 (trials), 30m, 2h (time) or 3e15flop, earlier runs of the study included; "
+            "20 trials by default, all trainings of a listed study.",
         ),
-    ] = DEFAULT_BUDGET,
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="N", help="Name of the study; derived from it by default."),
@@ -96,9 +95,10 @@ def run(
     from search.api import open as open_store
     from search.budget import Budget
     from search.errors import InterruptedRunError, RunFailedError
+    from search.listed import default_budget
     from search.runner import run_study
 
-    amount = Budget.parse(budget)
+    given = None if budget is None else Budget.parse(budget)
     spec = assemble(
         study,
         settings or (),
@@ -108,13 +108,14 @@ def run(
         max_tokens=max_tokens,
         seed=seed,
     )
+    amount = given or default_budget(spec)
     choose_device(device)
     if dry_run:
         print_plan(spec, amount, store, name, json=json)
         return
     with open_store(store, create=True) as opened:
         if not json:
-            say_beginning(name or spec.default_name, budget)
+            say_beginning(name or spec.default_name, amount, is_default=given is None)
         with make_watcher(opened, json) as watcher:
             outcome = run_study(opened, spec, amount, name=name, observer=watcher)
         if outcome.exit_code == 130:
@@ -201,9 +202,9 @@ def print_plan(
         write("\n".join(plan_lines(plan, spec)))
 
 
-def say_beginning(name: str, budget: str) -> None:
+def say_beginning(name: str, budget: "Budget", *, is_default: bool) -> None:
     """Say what is prepared, since that may take a while before the first trial."""
-    default = " trials (the default; --budget sets another)" if budget == DEFAULT_BUDGET else ""
+    default = " (the default; --budget sets another)" if is_default else ""
     note(f"preparing study {name}, budget {budget}{default}")
 
 

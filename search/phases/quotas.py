@@ -28,10 +28,12 @@ class Agenda:
         listed_baselines: length of the baselines' list (trained or not).
         open_phases: the phases that still have something to train: a baseline of the list not
             trained yet, an architecture of the space not trained yet, a finalist to confirm.
+        is_listed: the study trains a list; all of its budget is for confirmation.
     """
 
     listed_baselines: int
     open_phases: frozenset[Phase]
+    is_listed: bool = False
 
 
 def quotas(n_trials: int, listed_baselines: int) -> dict[Phase, int]:
@@ -49,6 +51,8 @@ def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:
     """
     if budget.is_used_up(counts):
         return None
+    if agenda.is_listed:
+        return "confirm" if "confirm" in agenda.open_phases else None
     if budget.unit == "trials":
         wanted = _wanted_by_count(int(budget.amount), counts.by_phase, agenda)
     else:

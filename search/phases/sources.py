@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.baselines import baselines
+from search.listed import is_listed
 from search.phases.base import PhaseSource
 from search.phases.baseline import BaselinePhase
 from search.phases.confirm import ConfirmPhase
 from search.phases.exploration import SearchPhase
+from search.phases.listed import ListedPhase
 from search.space import Space
 from search.strategies.base import Strategy
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ...]:
     """Returns the phases of a study, in the order in which a budget gets to them."""
+    if is_listed(study):
+        return (ListedPhase(study),)
     space, listed = Space.of(study), baselines(study)
     return (
         BaselinePhase(listed),

@@ -67,6 +67,7 @@ OFFERS: Mapping[str, Offer] = {
     ),
     "bruteforce": Offer("every architecture once, in random order", {}, "BruteForceSampler"),
     "exhaustive": Offer("every architecture once, in the order of the space"),
+    "listed": Offer("no search: a list, or the whole space, with several seeds", {"seeds": int}),
 }
 
 
@@ -110,8 +111,9 @@ def make_strategy(name: str, options: Mapping[str, OptionValue], study_seed: int
         raise ValueError("; ".join(f"strategy.{path}: {text}" for path, text in problems))
     if not OFFERS[name].sampler:
         from search.strategies.exhaustive import Exhaustive
+        from search.strategies.listed import Listed
 
-        return Exhaustive()
+        return Listed() if name == "listed" else Exhaustive()
     from search.strategies.optuna_sampler import OptunaSampler
 
     return OptunaSampler(OFFERS[name], dict(options), study_seed)

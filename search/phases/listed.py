@@ -1,0 +1,39 @@
+"""The only phase of a listed study: every architecture with seed 1, then with seed 2, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from search.listed import seeds_of, stacks
+from search.phases.base import Ask, Choice
+from search.rows import Phase, TrialRow
+
+if TYPE_CHECKING:
+    from search.study import StudySpec
+
+
+class ListedPhase:
+    """Trains the list seed by seed, so that a budget that ends early has whole rounds."""
+
+    phase: Phase = "confirm"
+
+    def __init__(self, study: StudySpec) -> None:
+        self.study = study
+
+    def is_open(self, rows: Sequence[TrialRow]) -> bool:
+        """Whether an architecture lacks a trial with one of the seeds."""
+        return self.choose(rows, Ask(0)) is not None
+
+    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
+        """Returns the first training of the list that has no trial, whatever became of others."""
+        taken = {(row.mixers, row.seed_index) for row in rows if row.mixers}
+        for choice in self._in_order():
+            if (choice.labels, choice.seed_index) not in taken and choice.key not in ask.refused:
+                return choice
+        return None
+
+    def _in_order(self) -> Iterator[Choice]:
+        for seed_index in range(1, seeds_of(self.study) + 1):
+            for labels in stacks(self.study):
+                yield Choice(labels, seed_index=seed_index)
