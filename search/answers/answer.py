@@ -28,6 +28,7 @@ from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
 from search.answers.shrinkage import Shrinkage, shrinkage_of
+from search.answers.speedup import SpeedUp, speed_up_of
 from search.answers.spent import Spent, spent_of
 from search.answers.verdicts import (
     Beats,
@@ -116,6 +117,7 @@ class Answer:
     costs: tuple[Cost, ...]
     savings: tuple[Saving, ...]
     pareto: Front
+    speed_up: SpeedUp | None
     predictors: Predictors
     spent: Spent
     reach: Reach
@@ -211,6 +213,7 @@ def make_answer(
         costs=costs_of(finalists),
         savings=savings_of(finalists),
         pareto=front_of(arms, question),
+        speed_up=speed_up_of(finalists, contrasts),
         predictors=predictors_of(arms, question),
         spent=spent_of(rows),
         reach=Reach(
