@@ -21,7 +21,8 @@ from search.answers.effects import (
     layer_effects_of,
     position_of,
 )
-from search.answers.family import Family
+from search.answers.family import CONFIRMATORY, Family
+from search.answers.listing import chosen_of_list, contrasts_of_list
 from search.answers.noise import Noise, noise_of
 from search.answers.pareto import Front, front_of
 from search.answers.predictors import Predictors, predictors_of
@@ -31,6 +32,7 @@ from search.answers.shrinkage import Shrinkage, shrinkage_of
 from search.answers.speedup import SpeedUp, speed_up_of
 from search.answers.spent import Spent, spent_of
 from search.answers.verdicts import (
+    UNDECIDED,
     Beats,
     Contrast,
     contrasts_of,
@@ -149,11 +151,14 @@ def answer_study(
     from search.finalists import finalists
     from search.space import Space
 
-    space, listed = Space.of(study), baselines(study)
+    question, space = question_of(study), Space.of(study)
+    listed = () if question.is_listed else baselines(study)
     return make_answer(
         rows,
-        question_of(study),
-        {finalist.role: finalist.labels for finalist in finalists(study, space, listed, rows)},
+        question,
+        chosen_of_list(rows, question)
+        if question.is_listed
+        else {found.role: found.labels for found in finalists(study, space, listed, rows)},
         mixers=tuple(space.choices),
         baselines={baseline.role: baseline.labels for baseline in listed},
         device=device,
@@ -182,15 +187,20 @@ def make_answer(
         device: where the costs were measured.
         look: which answer of the study this is, counted from 1.
     """
+    of_list = max(1, (question.space_size or 1) - 1)
     family = Family(
         layer_contrasts=question.n_layers * len(set(mixers) - {question.reference}),
         look=look,
         provisional=any(row.state not in FINAL_STATES for row in rows),
+        confirmatory=of_list if question.is_listed else CONFIRMATORY,
     )
     arms = arms_of(rows, question)
     finalists = finalists_of(arms, chosen, question)
     noise = noise_of(arms, question)
-    contrasts = contrasts_of(finalists, question, family)
+    if question.is_listed:
+        contrasts = contrasts_of_list(arms, finalists, question, family)
+    else:
+        contrasts = contrasts_of(finalists, question, family)
     trained = {arm.mixers for arm in arms}
     return Answer(
         question=question,
@@ -200,7 +210,9 @@ def make_answer(
         shorter=finalists.shorter.arch_id if finalists.shorter else None,
         rival=finalists.rival.arch_id if finalists.rival else None,
         pick_is_pure=finalists.pick is not None and finalists.pick.is_uniform,
-        hybrid_beats_all=hybrid_beats_all(finalists, contrasts, question),
+        hybrid_beats_all=UNDECIDED
+        if question.is_listed
+        else hybrid_beats_all(finalists, contrasts, question),
         contrasts=contrasts,
         leaders=_leaders(arms, finalists, question),
         noise=noise,
@@ -261,8 +273,9 @@ def _leaders(arms: Sequence[Arm], finalists: Finalists, question: Question) -> t
 
 def _other_metrics(arm: Arm, question: Question) -> dict[str, float]:
     found = {}
+    rows = [row for row in arm.rows if question.is_listed or row.phase != "confirm"]
     for name in question.metrics:
-        read = [value_of(row.selection, name) for row in arm.rows if row.phase != "confirm"]
+        read = [value_of(row.selection, name) for row in rows]
         values = [value for value in read if value is not None]
         if values:
             found[name] = fmean(values)

@@ -19,7 +19,8 @@ class Arm:
     """An architecture and the completed runs of it.
 
     Attributes:
-        selection: exploration runs' objective on the selection split, by seed.
+        selection: exploration runs' objective on the selection split, by seed; all runs' in a
+            listed study.
         test: confirmation runs' objective on the test split, by seed.
         rows: the completed runs, in order of the trials.
         roles: names as a baseline, in order of the trials.
@@ -126,17 +127,21 @@ def arms_of(rows: Sequence[TrialRow], question: Question) -> tuple[Arm, ...]:
     for row in sorted(rows, key=lambda row: row.number):
         if row.state == "completed" and row.arch_id is not None and row.phase != "recipe":
             grouped.setdefault(row.arch_id, []).append(row)
-    return tuple(_arm(members, question.objective) for members in grouped.values())
+    return tuple(_arm(members, question) for members in grouped.values())
 
 
-def _arm(rows: Sequence[TrialRow], objective: str) -> Arm:
+def _arm(rows: Sequence[TrialRow], question: Question) -> Arm:
     selection: dict[int, float] = {}
     test: dict[int, float] = {}
     for row in rows:
-        target, metrics = (test, row.test) if row.phase == "confirm" else (selection, row.selection)
-        value = value_of(metrics, objective)
-        if value is not None:
-            target.setdefault(row.seed, value)
+        is_test = row.phase == "confirm"
+        read = [(test, row.test)] if is_test else []
+        if question.is_listed or not is_test:
+            read.append((selection, row.selection))
+        for target, metrics in read:
+            value = value_of(metrics, question.objective)
+            if value is not None:
+                target.setdefault(row.seed, value)
     first = rows[0]
     roles = dict.fromkeys(row.role for row in rows if row.phase == "baseline" and row.role)
     return Arm(

@@ -35,6 +35,7 @@ class Question:
         task: what was trained on what, in words.
         size: the encoder's size, in words.
         recipe: the training recipe, in words.
+        is_listed: the study trained a list with the same seeds, so nothing was chosen by results.
     """
 
     objective: str
@@ -55,6 +56,7 @@ class Question:
     task: str = ""
     size: str = ""
     recipe: str = ""
+    is_listed: bool = False
 
     @property
     def sign(self) -> float:
@@ -70,6 +72,7 @@ def kind_of(notation: str) -> str:
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
     from search.baselines import cheap_mixer, reference_mixer
+    from search.listed import is_listed, n_stacks
     from search.space import Space, layer_labels
     from search.tasks.objective import ObjectiveConfig
 
@@ -87,7 +90,8 @@ def question_of(study: StudySpec) -> Question:
         "limits": limits_of(study),
         "match": study.match,
         "metrics": tuple(n for n in study.trained_metrics if n != study.objective),
-        "space_size": Space.of(study).size,
+        "space_size": n_stacks(study) if is_listed(study) else Space.of(study).size,
+        "is_listed": is_listed(study),
     }
     if isinstance(study.task, ObjectiveConfig):
         task = f"own objective {study.task.name}"

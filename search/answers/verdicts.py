@@ -196,13 +196,14 @@ def comparisons_of(finalists: Finalists) -> tuple[Comparison, ...]:
         ("rival", finalists.candidate, finalists.rival),
     )
     return tuple(
-        _comparison(against, candidate, other)
+        compare(against, candidate, other)
         for against, candidate, other in named
         if candidate is not None and other is not None and candidate.arch_id != other.arch_id
     )
 
 
-def _comparison(against: Against, candidate: Arm, other: Arm) -> Comparison:
+def compare(against: Against, candidate: Arm, other: Arm) -> Comparison:
+    """Takes the difference on the test split; none where one of the two has no run there."""
     if not (candidate.test and other.test):
         return Comparison(against, candidate, other, None, None)
     evaluation = evaluation_error_of(candidate, other)
@@ -213,7 +214,13 @@ def _comparison(against: Against, candidate: Arm, other: Arm) -> Comparison:
 
 def contrasts_of(finalists: Finalists, question: Question, family: Family) -> tuple[Contrast, ...]:
     """Compares the finalists; the verdicts hold together at the family's level for this look."""
-    compared = comparisons_of(finalists)
+    return judged(comparisons_of(finalists), question, family)
+
+
+def judged(
+    compared: Sequence[Comparison], question: Question, family: Family
+) -> tuple[Contrast, ...]:
+    """Gives comparisons the verdicts that hold together at the family's level for this look."""
     steps = holm(
         [
             undecided_p(item.against, item.difference, question) if item.difference else None

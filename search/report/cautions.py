@@ -44,7 +44,7 @@ def _noise(answer: Answer) -> str:
     dfs = [contrast.interval.df for contrast in few if contrast.interval and contrast.interval.df]
     if not dfs:
         return ""
-    against = joined([OTHERS[contrast.against] for contrast in few])
+    against = joined(list(dict.fromkeys(OTHERS[contrast.against] for contrast in few)))
     df = f"{min(dfs):.0f}"
     of = f"{df} degree{'' if df == '1' else 's'} of freedom"
     return f"what is said against {against} rests on as few as {of}"

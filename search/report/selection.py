@@ -21,12 +21,13 @@ def section(answer: Answer, room: Room | None) -> Section:
     found, question = answer.shrinkage, answer.question
     if found is None:
         return Section("Selection")
+    seeds = "the same" if question.is_listed else "fresh"
     return Section(
         "Selection",
         lines=(
             f"lead of {found.candidate} over all-attention{in_unit(question)}: "
             f"{signed(found.selection, question)} where it was chosen, "
-            f"{signed(found.test, question)} on test with fresh seeds",
+            f"{signed(found.test, question)} on test with {seeds} seeds",
         ),
         about=ABOUT,
     )

@@ -35,10 +35,11 @@ def section(answer: Answer, study: str) -> Section:
         if chosen is not None:
             lines.append(f"pick: {chosen.code} = {chosen.notation}")
         at_length = f" at {length}" if length else ""
-        lines.append(
-            f"does a hybrid beat both pure stacks and the shorter models{at_length}? "
-            + _hybrid(answer)
-        )
+        if not question.is_listed:
+            lines.append(
+                f"does a hybrid beat both pure stacks and the shorter models{at_length}? "
+                + _hybrid(answer)
+            )
     return Section("Study", lines=tuple(lines))
 
 

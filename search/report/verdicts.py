@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.answers.variance import few_words
+from search.report import listed
 from search.report.sections import Room, Section
 from search.report.wording import OTHERS, difference_text, in_unit, joined
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 def section(answer: Answer, room: Room | None) -> Section:
     """What the candidate is held against, and what may be said of it."""
     question = answer.question
+    if question.is_listed:
+        return listed.section(answer, room)
     if not answer.contrasts:
         return Section("Verdicts", lines=("undecided: nothing to compare with was trained",))
     rows = tuple(

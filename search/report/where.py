@@ -19,7 +19,13 @@ def section(answer: Answer, about: About) -> Section:
     lines = [f"results: {about.shown_store}, study {about.study}"]
     verdicts = [contrast.verdict for contrast in answer.contrasts]
     per_arm = [verdict.runs_per_arm for verdict in verdicts if verdict.runs_per_arm]
-    if per_arm:
+    if answer.question.is_listed:
+        if per_arm:
+            lines.append(
+                f"to decide: --set strategy.options.seeds={max(per_arm)} (a new study, which takes "
+                "over what is trained)"
+            )
+    elif per_arm:
         n_finalists = len({answer.pick, answer.reference, answer.shorter, answer.rival} - {None})
         budget = CONFIRM_SHARE * runs_until(n_finalists, max(per_arm))
         lines.append(f"to decide: the same command with --budget {budget}")
