@@ -25,9 +25,10 @@ CAPTIONS = {
         "line at zero leaves it undecided.",
     ),
     "pareto": (
-        "Size and quality",
-        "One point a stack: its parameters and its quality on the selection split. The dotted line "
-        "joins the stacks that nothing smaller beats.",
+        "Cost and quality",
+        "One point a stack, with bars where its noise is known. Diamonds: nothing else is at least "
+        "as good in all that is weighed, as far as the noise lets one say; open diamonds: perhaps. "
+        "The dotted line joins the stacks whose means nothing beats.",
     ),
     "counts": (
         "How many layers do without attention?",

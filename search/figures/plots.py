@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from search.figures.layers import cheap_counts, effects, heat_map
-from search.figures.quality import leaderboard, learning_curves, pareto
+from search.figures.pareto import pareto
+from search.figures.quality import leaderboard, learning_curves
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

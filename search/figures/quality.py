@@ -1,13 +1,12 @@
-"""Figures of quality: leaderboard, learning curves, size against quality."""
+"""Figures of quality: leaderboard and learning curves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from search.answers.arms import EXPLORATION
 from search.figures.style import (
-    INK,
     ROLE_COLOURS,
     ROLE_NAMES,
     axis,
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from search.answers.answer import Answer, Leader
-    from search.answers.question import Question
     from search.rows import TrialRow
 
 
@@ -94,40 +92,6 @@ def leaderboard(answer: Answer) -> Figure:
     return noted(figure, "open: selection split, one seed; filled: mean on test, bar = repeat SD")
 
 
-def pareto(answer: Answer) -> Figure:
-    """Objective against parameters; the line joins what nothing smaller beats."""
-    question = answer.question
-    figure = blank(question, "Size and quality", "parameters", selection_axis(answer))
-    rows = [row for row in answer.leaders if row.params is not None]
-    front = _front(rows, question)
-    figure.add_scatter(
-        x=[row.params for row in front],
-        y=[row.selection for row in front],
-        mode="lines",
-        line={"color": INK, "dash": "dot", "shape": "hv", "width": 1.5},
-        name="best at its size or below",
-        hoverinfo="skip",
-    )
-    for role, name in list(ROLE_NAMES.items())[::-1]:
-        members = [row for row in rows if role_of(row, answer) == role]
-        if not members:
-            continue
-        is_named = role not in ("other", "baseline")
-        figure.add_scatter(
-            x=[row.params for row in members],
-            y=[row.selection for row in members],
-            mode="markers+text" if is_named else "markers",
-            text=[row.code for row in members],
-            textposition="bottom center",
-            cliponaxis=False,
-            marker={"color": ROLE_COLOURS[role], "size": 13 if is_named else 9},
-            name=name,
-            customdata=[[row.code] for row in members],
-            hovertemplate="%{customdata[0]}<br>%{x:.4s} parameters<br>%{y:.4f}<extra></extra>",
-        )
-    return figure
-
-
 def _label(row: Leader) -> str:
     return f"{row.rank}. {row.code}"
 
@@ -139,11 +103,3 @@ def _bars(answer: Answer) -> list[Leader]:
         key=lambda row: (row.arch_id not in finalists, not row.is_baseline, row.rank),
     )
     return sorted(by_need[:MAX_BARS], key=lambda row: row.rank)
-
-
-def _front(rows: Sequence[Leader], question: Question) -> list[Leader]:
-    front: list[Any] = []
-    for row in sorted(rows, key=lambda r: (r.params or 0.0, question.sign * r.selection)):
-        if not front or question.sign * (row.selection - front[-1].selection) < 0:
-            front.append(row)
-    return front

@@ -18,6 +18,7 @@ from search.report import (
     layers,
     leaderboard,
     noise,
+    pareto,
     probe,
     reach,
     selection,
@@ -92,7 +93,7 @@ CHAPTERS = (
         "costs",
         "Cost and quality",
         "What the chosen stack costs beside the others: counted, and as measured on the device.",
-        (costs.section,),
+        (costs.section, pareto.section),
         ("pareto",),
     ),
     Chapter(

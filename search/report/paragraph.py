@@ -5,6 +5,7 @@ A sentence that the data do not carry is empty and left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.answers.question import kind_of
@@ -13,6 +14,7 @@ from search.report.wording import (
     difference_text,
     duration_or_nothing,
     joined,
+    measure_name,
     plural,
     with_unit,
 )
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from search.answers.verdicts import Against, Contrast
 
 OWN_OBJECTIVE = "own objective "
+MOST_CODES = 4
 
 
 def paragraph(answer: Answer) -> str:
@@ -38,7 +41,8 @@ def headline(answer: Answer) -> str:
 
 def rest(answer: Answer) -> str:
     """What else the reader should know: depth, position, costs, cautions."""
-    return _together(shorter(answer), position(answer), costs(answer), beware(answer))
+    said = (shorter(answer), position(answer), costs(answer), front(answer), beware(answer))
+    return _together(*said)
 
 
 def summary(answer: Answer) -> str:
@@ -137,6 +141,28 @@ def costs(answer: Answer) -> str:
     parts = [f"has {joined(counted)}"] if counted else []
     parts += [f"takes, as measured{device}, {joined(measured)}"] if measured else []
     return f"Compared with {candidate}, all-attention {joined(parts)}."
+
+
+def front(answer: Answer) -> str:
+    """Which stacks nothing beats, where several objectives were asked for."""
+    measures = answer.pareto.measures
+    if len(answer.question.measures) < 2:
+        return ""
+    weighed = joined([measure_name(measure.name) for measure in measures])
+    on = [point.code for point in answer.pareto.points if point.word == "on the front"]
+    unsure = [point.code for point in answer.pareto.points if point.word == "possibly"]
+    said = f"Weighing {weighed}, "
+    if on:
+        possibly = f", and possibly {_some(unsure)}" if unsure else ""
+        return f"{said}nothing else beats {_some(on)}{possibly}."
+    if unsure:
+        return f"{said}nothing else may beat {_some(unsure)}; the noise leaves it open."
+    return f"{said}which stacks nothing else beats is undecided."
+
+
+def _some(codes: Sequence[str]) -> str:
+    shown = [*codes[:MOST_CODES], "others"] if len(codes) > MOST_CODES else codes
+    return joined(shown)
 
 
 def beware(answer: Answer, *, most: int | None = None) -> str:

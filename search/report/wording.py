@@ -106,3 +106,8 @@ def role_words(role: str) -> str:
 def duration_or_nothing(seconds: float | None) -> str:
     """``, about 5 min``; nothing where the time is unknown or too short to speak of."""
     return "" if seconds is None or seconds < 1 else f", about {duration_words(seconds)}"
+
+
+def measure_name(name: str) -> str:
+    """A metric's or a cost's name as people read it."""
+    return "FLOPs" if name == "flops" else name.replace("_", " ")

@@ -77,13 +77,28 @@ def test__leaderboard__finalists__test_mean_with_repeat_sd():
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-def test__pareto__line__nothing_smaller_or_equal_is_better(direction):
+def test__pareto__line__nothing_cheaper_or_equal_is_better(direction):
     _, answer = simulation(24, direction=direction)
     line = plots.pareto(answer).data[0]
     sign = 1 if direction == "minimize" else -1
-    for params, value in zip(line.x, line.y, strict=True):
-        rivals = [row.selection for row in answer.leaders if row.params <= params]
-        assert sign * value == min(sign * rival for rival in rivals)
+    points = answer.pareto.points
+    assert len(line.x) > 0
+    for flops, value in zip(line.x, line.y, strict=True):
+        rivals = [sign * point.values[0] for point in points if point.values[1] <= flops]
+        assert sign * value == min(rivals)
+
+
+def test__pareto__repeated_architectures__bars_are_their_intervals():
+    _, answer = simulation(36)
+    known = {p.code: p for p in answer.pareto.points if p.low[0] is not None}
+    for trace in plots.pareto(answer).data[1:]:
+        for code, value, above, below in zip(
+            trace.text, trace.y, trace.error_y.array, trace.error_y.arrayminus, strict=True
+        ):
+            if code in known:
+                assert value + above == pytest.approx(known[code].high[0])
+                assert value - below == pytest.approx(known[code].low[0])
+    assert known
 
 
 def test__write_html__figures__a_page_that_needs_no_network(tmp_path):

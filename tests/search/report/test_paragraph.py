@@ -6,10 +6,13 @@ import pytest
 from simulated import ATTENTION, Simulation, question, row
 
 from search.budget import duration_words
+from search.measures import COSTS, Measure
 from search.report.paragraph import paragraph, summary
 
 A, S = ATTENTION, "sepconv"
 OWN = {"unit": "", "task": "own objective f", "steps": None, "recipe": "", "size": "4 layers"}
+
+SEVERAL = {"measures": (Measure("loss", "nats", "minimize", "metric"), COSTS["latency"])}
 
 
 def cheap_wins(layers):
@@ -54,6 +57,8 @@ WORLDS = {
         60,
         {"objective": "score", "direction": "maximize", "unit": "", "metrics": ()},
     ),
+    "several objectives": (attention_wins, 0.005, 60, SEVERAL),
+    "several, too few": (attention_wins, 0.005, 6, SEVERAL),
     "own": (cheap_wins, 0.005, 24, OWN),
     "two layers": (cheap_wins, 0.005, 24, {"n_layers": 2}),
 }
@@ -131,6 +136,7 @@ def test__paragraph__any_state__whole_sentences_without_gaps(world, say):
         ("hybrid", r"3 of 4 layers may do without attention, and the stack is better for it: "),
         ("shorter", r"However, the shorter model \w+ is better \("),
         ("score", r"is \+0\.\d+ \[\+0\.\d+, \+0\.\d+\] in score on test"),
+        ("several objectives", r"Weighing loss and latency, nothing else (may )?beats? AAAA"),
         ("own", r"For the objective f \(4 layers\), the best"),
         ("own", "all of this holds for this objective only."),
     ],
