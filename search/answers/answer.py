@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
+from search.answers.bounds import Bounds, bounds_of
 from search.answers.costs import Cost, Saving, costs_of, savings_of
 from search.answers.effects import (
     CountRow,
@@ -118,6 +119,7 @@ class Answer:
     shrinkage: Shrinkage | None
     costs: tuple[Cost, ...]
     savings: tuple[Saving, ...]
+    bounds: Bounds
     pareto: Front
     speed_up: SpeedUp | None
     predictors: Predictors
@@ -224,6 +226,7 @@ def make_answer(
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),
         costs=costs_of(finalists),
         savings=savings_of(finalists),
+        bounds=bounds_of(arms, finalists.reference, question),
         pareto=front_of(arms, question),
         speed_up=speed_up_of(finalists, contrasts),
         predictors=predictors_of(arms, question),

@@ -23,11 +23,11 @@ def section(answer: Answer, room: Room | None) -> Section:
     if found is None or found.measured is None:
         return Section("Speed-up")
     why = f" ({'; '.join(found.because)})" if found.because else ""
-    lines = [f"real: {found.real}{why}"]
     counted = f"; by FLOPs {found.counted:.2f}, a guide" if found.counted else ""
-    lines.append(
-        f"{found.candidate} is {ratio_text(found.measured)} times as fast as all-attention{counted}"
-    )
+    faster = f"{found.candidate} is {ratio_text(found.measured)} times as fast as all-attention"
+    lines = [f"real? {found.real}{why}: {faster}{counted}"]
+    if room is not None:
+        return Section("Speed-up", lines=tuple(lines))
     if found.shorter is not None and found.shorter_measured is not None:
         lines.append(
             f"{found.shorter}, with fewer layers, is {ratio_text(found.shorter_measured)} times as "
