@@ -1,9 +1,9 @@
 """The family of tests of a study: declared before the first training, counted at every look.
 
 *Confirmatory* are three contrasts, read on the test split with fresh seeds: the candidate against
-all-attention, the pick against the shorter model, the candidate against the rival. Holm's
-step-down procedure (Holm 1979) keeps the chance of any false verdict among them below the look's
-share of 5 %. *Exploratory* are the effects of single layers, layers x (choices - 1) of them, read
+all-attention, the pick against the shorter model, the candidate against the rival. A step-down
+procedure after Holm (1979) keeps the chance of any false verdict among them below the look's share
+of 5 %. *Exploratory* are the effects of single layers, layers x (choices - 1) of them, read
 where the search looked; they have a level of their own and never share the verdicts'.
 
 A larger budget adds runs to the same finalists, so each answer is a *look* at accumulating data.
@@ -60,45 +60,33 @@ class Family:
         return 1.0 - self.alpha / max(1, self.layer_contrasts)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What Holm's procedure makes of one contrast.
+def holm(p_values: Sequence[float | None], family: Family) -> tuple[float, ...]:
+    """Returns the confidence level of each contrast's interval by Holm's procedure.
 
-    Attributes:
-        level: confidence level at which its interval is held against the borders.
-        p_value: adjusted for the family and the look; decided where it is at most 0.05.
-        is_decided: whether the procedure got to it and decided it.
-    """
-
-    level: float
-    p_value: float | None
-    is_decided: bool
-
-
-def holm(p_values: Sequence[float | None], family: Family) -> tuple[Step, ...]:
-    """Runs Holm's procedure; contrasts without a p-value count as undecided.
-
-    The k-th smallest p-value is held against alpha / (m - k + 1); the first that fails, and all
-    after it, stay undecided at that level.
+    A contrast has two borders, 0 and the tolerance, so `may be cheap` is said with `better` still
+    open: it keeps its share of alpha. Only a contrast about which nothing more can be said passes
+    its share on to the others: the k-th smallest p-value is held against alpha / (m - k + 1), and
+    where it fails, that is the share of all that are left. This is a graphical procedure in the
+    sense of Bretz et al. (2009), which holds the chance of any false word below alpha.
 
     Args:
-        p_values: at most ``family.confirmatory``, in any order; None where nothing was tested.
-        family: the family, of ``m`` confirmatory contrasts.
+        p_values: for each contrast, of its last word being false; None where nothing was tested.
+            At most ``family.confirmatory``, in any order.
+        family: the family, of m confirmatory contrasts.
     """
     order = sorted(range(len(p_values)), key=lambda i: _last(p_values[i]))
-    steps: list[Step | None] = [None] * len(p_values)
-    running, share, going = 0.0, 0.0, True
-    for rank, index in enumerate(order):
-        p_value, left = p_values[index], family.confirmatory - rank
-        if going:
-            share = family.alpha / left
-        going = going and p_value is not None and p_value <= share
-        adjusted = None
-        if p_value is not None:
-            running = max(running, min(1.0, left * p_value * ALPHA / family.alpha))
-            adjusted = running
-        steps[index] = Step(1.0 - share, adjusted, going)
-    return tuple(step for step in steps if step is not None)
+    levels = [0.0] * len(p_values)
+    left = family.confirmatory
+    for index in order:
+        levels[index] = 1.0 - family.alpha / left
+        if _last(p_values[index]) <= family.alpha / left and left > 1:
+            left -= 1
+    return tuple(levels)
+
+
+def adjusted(p_value: float, level: float) -> float:
+    """A contrast's p-value for family and look: at most 0.05 where its interval decides."""
+    return min(1.0, p_value * ALPHA / (1.0 - level))
 
 
 def _last(p_value: float | None) -> float:

@@ -28,7 +28,7 @@ from typing import Final, Literal
 
 from search.answers.arms import Arm, Finalists, middle
 from search.answers.evaluation_error import EvaluationError, evaluation_error_of
-from search.answers.family import ALPHA, Family, Step, holm
+from search.answers.family import ALPHA, Family, adjusted, holm
 from search.answers.intervals import (
     IDENTICAL,
     Difference,
@@ -212,6 +212,20 @@ def compare(against: Against, candidate: Arm, other: Arm) -> Comparison:
     return Comparison(against, candidate, other, found, evaluation)
 
 
+def last_word_p(against: Against, difference: Difference, question: Question) -> float | None:
+    """p-value of the last word that a contrast can come to; 1 where the estimate is between.
+
+    After `better` or `keep attention` nothing more can be said of a contrast; after `may be cheap`
+    it may still turn out better.
+    """
+    borders = (0.0, BORDER[against] * question.tolerance)
+    turned_estimate = question.sign * difference.estimate
+    if min(borders) < turned_estimate < max(borders):
+        return None if not difference.parts else 1.0
+    nearest = min(borders, key=lambda border: abs(border - turned_estimate))
+    return difference.p_value(question.sign * nearest)
+
+
 def contrasts_of(finalists: Finalists, question: Question, family: Family) -> tuple[Contrast, ...]:
     """Compares the finalists; the verdicts hold together at the family's level for this look."""
     return judged(comparisons_of(finalists), question, family)
@@ -221,19 +235,18 @@ def judged(
     compared: Sequence[Comparison], question: Question, family: Family
 ) -> tuple[Contrast, ...]:
     """Gives comparisons the verdicts that hold together at the family's level for this look."""
-    steps = holm(
-        [
-            undecided_p(item.against, item.difference, question) if item.difference else None
-            for item in compared
-        ],
-        family,
-    )
-    return tuple(_contrast(*pair, question) for pair in zip(compared, steps, strict=True))
+    last = [
+        last_word_p(item.against, item.difference, question) if item.difference else None
+        for item in compared
+    ]
+    levels = holm(last, family)
+    return tuple(_contrast(*pair, question) for pair in zip(compared, levels, strict=True))
 
 
-def _contrast(compared: Comparison, step: Step, question: Question) -> Contrast:
+def _contrast(compared: Comparison, level: float, question: Question) -> Contrast:
     against, candidate, other = compared.against, compared.candidate, compared.other
-    interval = compared.difference.interval(step.level) if compared.difference else None
+    interval = compared.difference.interval(level) if compared.difference else None
+    p_value = undecided_p(against, compared.difference, question) if compared.difference else None
     ends = turned(interval, question) if interval else None
     word: str = UNDECIDED
     beats: Beats = UNDECIDED
@@ -254,7 +267,7 @@ def _contrast(compared: Comparison, step: Step, question: Question) -> Contrast:
         n_other=len(other.test),
         beats=beats,
         verdict=verdict,
-        p_value=step.p_value,
+        p_value=None if p_value is None else adjusted(p_value, level),
         evaluation=compared.evaluation,
         pairing=pairing_of(candidate, other),
     )
