@@ -66,6 +66,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             Cost.seq_len,
             Cost.device,
             Cost.dtype,
+            Cost.peak_memory_bytes,
             final.value.label("probe"),
             Worker.name.label("worker"),
         )
@@ -103,6 +104,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             step_s=row.step_s,
             latency_s=row.latency_s,
             latency=latency_of(row),
+            peak_memory=row.peak_memory_bytes,
             probe=row.probe,
             steps=row.steps,
             seconds=row.seconds,

@@ -32,6 +32,7 @@ def test__finish__everything__reads_back(store, claim):
     assert row.step_s == given.costs.step_s.median
     assert row.latency_s == given.costs.latency_s.median
     assert dataclasses.asdict(row.latency) == given.costs.latency_s.model_dump()
+    assert row.peak_memory == given.costs.peak_memory_bytes
     assert row.probe == 1e-2
     assert (row.steps, row.seconds) == (600, 40.0)
     assert row.curve == ((200, 2.4), (400, 2.2), (600, 2.0))
