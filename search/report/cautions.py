@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.answers.intervals import IDENTICAL
-from search.report.wording import OTHERS, joined, role_words, value_text, with_unit
+from search.report.wording import joined, role_words, value_text, with_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
+
+NAMED = {"reference": "all-attention", "shorter": "the shorter model", "rival": "the rival"}
 
 
 def cautions(answer: Answer) -> list[str]:
@@ -44,7 +46,7 @@ def _noise(answer: Answer) -> str:
     dfs = [contrast.interval.df for contrast in few if contrast.interval and contrast.interval.df]
     if not dfs:
         return ""
-    against = joined(list(dict.fromkeys(OTHERS[contrast.against] for contrast in few)))
+    against = joined(list(dict.fromkeys(NAMED[contrast.against] for contrast in few)))
     df = f"{min(dfs):.0f}"
     of = f"{df} degree{'' if df == '1' else 's'} of freedom"
     return f"what is said against {against} rests on as few as {of}"
@@ -66,6 +68,8 @@ def _lead(answer: Answer) -> str:
 
 
 def _speed(answer: Answer) -> str:
+    if answer.speed_up is not None:
+        return ""  # judged with its noise, in a sentence of its own
     saving = next((found for found in answer.savings if found.against == "reference"), None)
     if saving is None or not saving.latency or saving.latency >= 1:
         return ""

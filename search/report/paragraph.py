@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from search.answers.question import kind_of
 from search.report.cautions import cautions
+from search.report.speedup import ratio_text
 from search.report.wording import (
     difference_text,
     duration_or_nothing,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from search.answers.answer import Answer, Leader
     from search.answers.costs import Saving
     from search.answers.question import Question
+    from search.answers.speedup import SpeedUp
     from search.answers.verdicts import Against, Contrast
 
 OWN_OBJECTIVE = "own objective "
@@ -41,8 +43,14 @@ def headline(answer: Answer) -> str:
 
 def rest(answer: Answer) -> str:
     """What else the reader should know: depth, position, costs, cautions."""
-    said = (shorter(answer), position(answer), costs(answer), front(answer), beware(answer))
-    return _together(*said)
+    return _together(
+        shorter(answer),
+        position(answer),
+        costs(answer),
+        speed_up(answer),
+        front(answer),
+        beware(answer),
+    )
 
 
 def summary(answer: Answer) -> str:
@@ -134,13 +142,29 @@ def costs(answer: Answer) -> str:
     candidate = _candidate_code(answer)
     if saving is None or candidate is None:
         return ""
-    counted, measured = _counted(saving), _timed(saving)
+    counted, measured = _counted(saving), _timed(saving, answer.speed_up)
     if not counted and not measured:
         return ""
     device = f" on {answer.reach.device}" if answer.reach.device else ""
     parts = [f"has {joined(counted)}"] if counted else []
     parts += [f"takes, as measured{device}, {joined(measured)}"] if measured else []
     return f"Compared with {candidate}, all-attention {joined(parts)}."
+
+
+def speed_up(answer: Answer) -> str:
+    """Whether the speed-up over all-attention is real."""
+    found = answer.speed_up
+    if found is None or found.measured is None:
+        return ""
+    faster = f"{found.candidate} is {ratio_text(found.measured)} times as fast as all-attention"
+    because = f" ({'; '.join(found.because)})" if found.because else ""
+    words = {
+        "yes": f"The speed-up in a forward pass is real: {faster}, and no shorter model is as "
+        "fast and as good.",
+        "no": f"The speed-up in a forward pass is not real: {faster}{because}.",
+    }
+    undecided = f"Whether the speed-up in a forward pass is real is undecided: {faster}{because}."
+    return words.get(found.real, undecided)
 
 
 def front(answer: Answer) -> str:
@@ -269,8 +293,11 @@ def _counted(saving: Saving) -> list[str]:
     return [f"{ratio:.2f} times the {what}" for ratio, what in counts if ratio]
 
 
-def _timed(saving: Saving) -> list[str]:
-    times = ((saving.step, "a training step"), (saving.latency, "a forward pass"))
+def _timed(saving: Saving, speed_up: SpeedUp | None) -> list[str]:
+    """Times as ratios; that of a forward pass has a sentence of its own where it was judged."""
+    times = [(saving.step, "a training step")]
+    if speed_up is None or speed_up.measured is None:
+        times.append((saving.latency, "a forward pass"))
     return [f"{ratio:.2f} times as long for {what}" for ratio, what in times if ratio]
 
 

@@ -8,6 +8,7 @@ from simulated import ATTENTION, Simulation, question, row
 from search.budget import duration_words
 from search.measures import COSTS, Measure
 from search.report.paragraph import paragraph, summary
+from search.rows import Latency
 
 A, S = ATTENTION, "sepconv"
 OWN = {"unit": "", "task": "own objective f", "steps": None, "recipe": "", "size": "4 layers"}
@@ -160,6 +161,56 @@ def test__paragraph__only_failures__names_the_first_and_that_others_wait():
     )
     simulation.rows = [failed, row(1, (S,) * 4, state="running")]
     assert "none of 2 trials has ended with a result yet, so" in paragraph(simulation.answer())
+
+
+def timed(simulation, seconds_of):
+    """The rows with passes timed on one machine, a hundredth apart."""
+    simulation.rows = [
+        replace(
+            trial,
+            latency=Latency(
+                median=(seconds := seconds_of(trial) * (1 + 0.01 * (trial.number % 3))),
+                low=0.99 * seconds,
+                high=1.01 * seconds,
+                n=50,
+                batch_size=32,
+                seq_len=64,
+                device="cpu",
+                dtype="float32",
+            ),
+        )
+        for trial in simulation.rows
+    ]
+    return simulation.answer()
+
+
+@pytest.mark.parametrize(
+    ("attention_s", "says"),
+    [
+        (
+            2.0,
+            r"in a forward pass is real: SSSS is (1\.9|2\.0)\d+ \[1\.9\d+, 2\.0\d+\] times as fast",
+        ),
+        (
+            0.5,
+            r"is not real: SSSS is 0\.\d+ \[.*\] times .* \(it is not faster than all-attention\)\.",
+        ),
+        (
+            1.0,
+            r"is real is undecided: SSSS is 1\.0\d* \[.* \(whether it is faster than all-attention",
+        ),
+    ],
+)
+def test__paragraph__timed_passes__says_whether_the_speed_up_is_real(attention_s, says):
+    simulation = Simulation(cheap_wins, lambda layers: 0.005, seed=1)
+    simulation.run(60)
+    per_layer = {A: attention_s, S: 1.0}
+    answer = timed(
+        simulation, lambda trial: 1e-3 * sum(per_layer.get(mixer, 1.0) for mixer in trial.mixers)
+    )
+    text = paragraph(answer)
+    assert re.search(says, text)
+    assert "as long for a forward pass" not in text
 
 
 def test__paragraph__cheap_stack_slower__says_beware():
