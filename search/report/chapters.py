@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from search.report import (
     costs,
     counts,
+    errors,
     failures,
     layers,
     leaderboard,
@@ -87,6 +88,7 @@ CHAPTERS = (
             reach.section,
             training.section,
             noise.section,
+            errors.section,
             selection.section,
             probe.section,
         ),

@@ -44,6 +44,7 @@ def headline(answer: Answer) -> str:
 def rest(answer: Answer) -> str:
     """What else the reader should know: depth, position, costs, cautions."""
     return _together(
+        listed(answer),
         shorter(answer),
         position(answer),
         costs(answer),
@@ -96,6 +97,17 @@ def cheap(answer: Answer, *, brief: bool = False) -> str:
     open_to = _decided_by(contrast) if brief else _open(contrast, question)
     said = words.get(contrast.verdict.word)
     return said or f"Whether {layers} may do without attention is undecided{open_to}."
+
+
+def listed(answer: Answer) -> str:
+    """The verdicts of a listed study, stacks by word."""
+    if not answer.question.is_listed or len(answer.contrasts) < 2:
+        return ""
+    by_word: dict[str, list[str]] = {}
+    for contrast in answer.contrasts:
+        by_word.setdefault(contrast.verdict.word, []).append(contrast.candidate)
+    said = [f"{word}: {_some(codes)}" for word, codes in by_word.items()]
+    return f"Of all that is listed, against all-attention, {'; '.join(said)}."
 
 
 def shorter(answer: Answer) -> str:

@@ -22,12 +22,12 @@ def section(answer: Answer, room: Room | None) -> Section:
     if found is None:
         return Section("Selection")
     seeds = "the same" if question.is_listed else "fresh"
-    return Section(
-        "Selection",
-        lines=(
-            f"lead of {found.candidate} over all-attention{in_unit(question)}: "
-            f"{signed(found.selection, question)} where it was chosen, "
-            f"{signed(found.test, question)} on test with {seeds} seeds",
-        ),
-        about=ABOUT,
+    expected = ""
+    if found.expected is not None:
+        expected = f" (to be expected from those readings: {signed(found.expected, question)})"
+    line = (
+        f"lead of {found.candidate} over all-attention{in_unit(question)}: "
+        f"{signed(found.selection, question)} where it was chosen{expected}, "
+        f"{signed(found.test, question)} on test with {seeds} seeds"
     )
+    return Section("Selection", lines=(line,), about=ABOUT)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from simulated import ATTENTION, Simulation, question, row
 
+from search.answers.answer import make_answer
 from search.budget import duration_words
 from search.measures import COSTS, Measure
 from search.report.paragraph import paragraph, summary
@@ -193,7 +194,7 @@ def timed(simulation, seconds_of):
         ),
         (
             0.5,
-            r"is not real: SSSS is 0\.\d+ \[.*\] times .* \(it is not faster than all-attention\)\.",
+            r"is not real: SSSS is 0\.\d+ \[.*\] times .* \(it is not faster than all-attention\)",
         ),
         (
             1.0,
@@ -223,3 +224,20 @@ def test__paragraph__cheap_stack_slower__says_beware():
     assert "the cheaper stack was not faster than all-attention as measured" in paragraph(
         simulation.answer()
     )
+
+
+def test__paragraph__listed_study__every_stack_under_its_verdict():
+    asked = question(is_listed=True)
+    stacks = {(A,) * 4: 3.0, (S, A, A, A): 2.9, (S,) * 4: 3.3, (S, S, A, A): 2.9}
+    rows = [
+        replace(
+            row(8 * index + seed, stack, mean + 0.002 * (seed % 3), phase="confirm", seed=seed),
+            selection={"loss": mean},
+        )
+        for index, (stack, mean) in enumerate(stacks.items())
+        for seed in range(1, 7)
+    ]
+    chosen = {"pick": (S, A, A, A), "reference": (A,) * 4}
+    text = paragraph(make_answer(rows, asked, chosen, mixers=(A, S), baselines={}))
+    assert "of the listed stacks the best on the selection split is SAAA" in text
+    assert "against all-attention, better: SAAA and SSAA; keep attention: SSSS." in text
