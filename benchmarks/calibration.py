@@ -17,6 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +67,15 @@ def main() -> None:
     path = options.out / "calibration.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(row["world"], row["strategy"], row["budget"], row["replays"]) for row in rows}
+    studies = product(options.budgets, options.worlds, options.strategies)
     with path.open("a") as file:
-        for world in options.worlds:
-            for strategy in options.strategies:
-                for budget in options.budgets:
-                    if (world, strategy, budget, replays) in done:
-                        continue
-                    row = calibrate(WORLDS[world], strategy, budget, replays)
-                    rows.append(row)
-                    file.write(json.dumps(row) + "\n")
-                    file.flush()
-                    print(row, flush=True)
+        for budget, world, strategy in studies:
+            if (world, strategy, budget, replays) in done:
+                continue
+            rows.append(calibrate(WORLDS[world], strategy, budget, replays))
+            file.write(json.dumps(rows[-1]) + "\n")
+            file.flush()
+            print(rows[-1], flush=True)
     shown = [row for row in rows if row["replays"] == replays]
     text = f"{summary(shown)}\n\n{table(shown)}\n"
     (options.out / "calibration.md").write_text(text)
@@ -173,14 +172,12 @@ def outcome(world: World, study: StudySpec, rows: Sequence[TrialRow]) -> Iterato
         interval = comparison.difference.interval(LEVEL) if comparison.difference else None
         if interval is not None and interval.low is not None and interval.high is not None:
             yield from ("intervals", *(["covered"] * (interval.low <= truth <= interval.high)))
-    if hybrid_beats_all(found, contrasts, question) == "yes":
-        others = [
-            arm for arm in (found.reference, found.shorter, found.rival) if arm and found.pick
-        ]
-        gaps = [world.effect(found.pick.mixers) - world.effect(arm.mixers) for arm in others]
-        if max(gaps, default=0.0) >= 0:
+    if found.pick and hybrid_beats_all(found, contrasts, question) == "yes":
+        best = world.effect(found.pick.mixers)
+        others = [arm for arm in (found.reference, found.shorter, found.rival) if arm]
+        if any(best >= world.effect(arm.mixers) for arm in others):
             wrong.add("false_beats")
-    for word, truth in layer_words(world, rows, question, mixers):
+    for word, truth in layer_words(world, rows, question, mixers, family.layer_level):
         says = judged("reference", word, truth, question.tolerance)
         yield from (["layers_decided"] * (says is not None) + ["layers_right"] * (says is True))
         if says is False:
@@ -191,14 +188,18 @@ def outcome(world: World, study: StudySpec, rows: Sequence[TrialRow]) -> Iterato
 
 
 def layer_words(
-    world: World, rows: Sequence[TrialRow], question: Question, mixers: Sequence[str]
+    world: World,
+    rows: Sequence[TrialRow],
+    question: Question,
+    mixers: Sequence[str],
+    level: float,
 ) -> Iterator[tuple[str, float]]:
     """The verdicts on single layers, each with its estimate from the same runs without noise."""
     noiseless = [
         replace(row, selection={question.objective: world.effect(row.mixers)}) for row in rows
     ]
-    said = layer_effects_of(rows, question, mixers)
-    true = layer_effects_of(noiseless, question, mixers)
+    said = layer_effects_of(rows, question, mixers, level)
+    true = layer_effects_of(noiseless, question, mixers, level)
     for effect, truth in zip(said, true, strict=True):
         if effect.word != UNDECIDED and truth.interval is not None:
             yield effect.word, truth.interval.estimate

@@ -31,7 +31,7 @@ def spend(
     rows: list[TrialRow] = []
     ask = Ask(0)
     while True:
-        started = Counter(row.phase for row in rows)
+        started: Counter[str] = Counter(row.phase for row in rows)
         open_phases = frozenset(source.phase for source in sources if source.is_open(rows))
         counts = Counts(by_phase=started, started=len(rows), busy_s=0.0, flops=0)
         phase = next_phase(budget, counts, Agenda(n_baselines, open_phases))

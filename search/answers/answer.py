@@ -220,7 +220,7 @@ def make_answer(
         noise=noise,
         counts=counts_of(arms, question),
         position=position_of(rows, question, noise),
-        layers=layer_effects_of(rows, question, mixers),
+        layers=layer_effects_of(rows, question, mixers, family.layer_level),
         ranks=ranks_of(arms),
         lead=lead_of(finalists, question),
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),

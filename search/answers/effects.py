@@ -126,17 +126,18 @@ def _position_word(low: float, high: float, tolerance: float) -> str:
 
 
 def layer_effects_of(
-    rows: Sequence[TrialRow], question: Question, mixers: Sequence[str]
+    rows: Sequence[TrialRow], question: Question, mixers: Sequence[str], level: float
 ) -> tuple[LayerEffect, ...]:
     """Effects of replacing attention in each layer by each mixer, from matched pairs.
 
-    The intervals hold together over all (layer, mixer) cells with two or more pairs (Bonferroni).
-    Pairs of one cell share no run, so their noise is independent.
+    Pairs of one cell share no architecture, so their noise is independent; repeats of a pair would
+    share what the documents of the split have for those two.
 
     Args:
         rows: the study's rows.
         question: the study's facts.
         mixers: notations of the mixers to report, beside the reference.
+        level: confidence level of each interval (`Family.layer_level`).
     """
     pairs = _matched_pairs(rows, question)
     cells = [
@@ -145,8 +146,6 @@ def layer_effects_of(
         for mixer in mixers
         if mixer != question.reference
     ]
-    family = max(1, sum(len(differences) >= 2 for _, _, differences in cells))
-    level = 1 - (1 - FAMILY_LEVEL) / family
     return tuple(_layer_effect(*cell, question, level) for cell in cells)
 
 
@@ -168,7 +167,7 @@ def _matched_pairs(
     """(layer, mixer) -> differences (mixer - reference) between runs alike in all else."""
     values: dict[tuple[int, tuple[str, ...]], float] = {}
     for row, value in _read(rows, question):
-        if row.n_layers == question.n_layers:
+        if row.n_layers == question.n_layers and row.phase in EXPLORATION:
             values.setdefault((row.seed, row.mixers), value)
     pairs: dict[tuple[int, str], list[float]] = {}
     for (seed, mixers), value in values.items():
