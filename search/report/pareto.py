@@ -29,7 +29,7 @@ def section(answer: Answer, room: Room | None) -> Section:
     if not points:
         return Section("Front")
     if room is not None:
-        return _brief(answer, points)
+        return _brief(answer, points) if len(question.measures) > 1 else Section("Front")
     header = ("layers", *(f">{_name(measure)}" for measure in front.measures), "place", ">share")
     rows = tuple(
         (

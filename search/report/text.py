@@ -25,7 +25,7 @@ ROOMS = (  # tried in turn until the answer fits a terminal
     *(Room(leaders=n, layers=6, mixers=2) for n in (8, 7, 6, 5, 4)),
     *(Room(leaders=4, layers=n, mixers=1) for n in (6, 4, 2, 1)),
 )
-LESS = ("Selection", "Probe", "Training", "By layer", "Noise floor", "Costs", "Reach")
+LESS = ("Selection", "Probe", "Front", "Noise floor", "By layer", "Training", "Costs", "Reach")
 
 
 def render(answer: Answer, about: About, *, width: int = WIDTH) -> str:
