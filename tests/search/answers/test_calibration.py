@@ -1,8 +1,12 @@
 """Replays of whole studies whose truth is known: what the verdicts may and must say."""
 
+import numpy as np
 import pytest
+from scipy import stats
 from simulated import ATTENTION, Simulation, question
 
+from benchmarks.calibration import calibrate, judged
+from benchmarks.worlds import WORLDS, Sample
 from search.answers.answer import answer_study
 from search.study import StudySpec
 
@@ -67,3 +71,60 @@ def test__answer_study__real_spec__same_verdicts_as_from_its_facts():
     assert from_spec.contrasts == answer.contrasts
     assert from_spec.question == answer.question
     assert "reference_learned_positions" in from_spec.reach.untested
+
+
+REPLAYS = 60
+CHANCE = 0.001  # of a red test where the criterion just holds
+
+
+@pytest.mark.parametrize(
+    ("world", "trials"),
+    [("null", 36), ("border", 36), ("unequal null", 24), ("unequal count", 36), ("position", 24)],
+)
+def test__studies_of_known_truth__false_verdicts_and_cover__keep_what_is_promised(world, trials):
+    found = calibrate(WORLDS[world], "random", trials, REPLAYS)
+    assert found["false_studies"] <= stats.binom.ppf(1 - CHANCE, REPLAYS, 0.05)
+    assert found["intervals"] >= REPLAYS
+    least, most = stats.binom.ppf([CHANCE, 1 - CHANCE], found["intervals"], [0.93, 0.97])
+    assert least <= found["covered"] <= most
+
+
+def test__studies_of_known_truth__a_large_effect__is_found_with_two_dozen_trials():
+    found = calibrate(WORLDS["count"], "random", 24, REPLAYS)
+    assert found["first_right"] >= 0.9 * found["first"]
+    assert found["first_best_word"] >= 0.9 * found["first"]
+
+
+def test__calibrate__same_seeds__same_counts():
+    first, second = (calibrate(WORLDS["kinds"], "tpe", 24, 3) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("against", "truth", "right", "wrong"),
+    [
+        ("reference", -0.01, {"better", "may be cheap"}, {"keep attention"}),
+        ("reference", 0.0, {"may be cheap"}, {"better", "keep attention"}),
+        ("reference", 0.02, {"may be cheap"}, {"better", "keep attention"}),
+        ("reference", 0.021, {"keep attention"}, {"better", "may be cheap"}),
+        ("shorter", 0.01, {"shorter is better", "may be shorter"}, {"keep depth"}),
+        ("shorter", -0.021, {"keep depth"}, {"shorter is better", "may be shorter"}),
+        ("rival", 0.0, {"no difference"}, {"better", "worse"}),
+        ("rival", 0.03, {"worse"}, {"better", "no difference"}),
+    ],
+)
+def test__judged__true_difference__which_words_are_right_of_it(against, truth, right, wrong):
+    assert all(judged(against, word, truth, 0.02) is True for word in right)
+    assert all(judged(against, word, truth, 0.02) is False for word in wrong)
+    assert judged(against, "undecided", truth, 0.02) is None
+
+
+def test__sample__two_readings_of_one_stack__share_documents_not_noise():
+    sample = Sample(WORLDS["null"], 3)
+    first, second = (sample.read(("sepconv",) * 4, seed) for seed in (1, 2))
+    loss, documents = first["test"]
+    assert loss == pytest.approx(sum(documents.sums) / sum(documents.n))
+    assert documents.n == second["test"][1].n != first["selection"][1].n
+    by_document = [np.divide(read["test"][1].sums, documents.n) for read in (first, second)]
+    assert np.corrcoef(*by_document)[0, 1] > 0.9
+    assert loss != second["test"][0]

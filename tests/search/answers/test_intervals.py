@@ -9,7 +9,10 @@ from scipy import stats
 from search.answers.intervals import (
     IDENTICAL,
     TOO_FEW,
+    Part,
+    difference,
     mean_interval,
+    provable,
     rank_correlation,
     runs_needed,
     sd,
@@ -100,6 +103,63 @@ def test__runs_needed__simulated__the_interval_clears_the_margin_four_times_in_f
 
     assert power(n) > 0.75  # 0.8 less three standard errors of 600 draws
     assert power(max(2, n // 2)) < 0.75
+
+
+def test__runs_needed__with_an_evaluation_error__the_interval_of_both_clears_the_margin():
+    floor, margin = 0.3, 2.0
+    n = runs_needed(1.0, 1.0, margin, 0.95, floor)
+    assert n > runs_needed(1.0, 1.0, margin, 0.95)
+    generator = np.random.default_rng(1)
+    known = Part(floor**2, 1e6)
+    cleared = []
+    for _ in range(800):
+        left, right = generator.normal(0.0, 1.0, (2, n))
+        left = left + floor * generator.standard_normal()
+        cleared.append(difference(left, right, known).interval(0.95).high < margin)
+    assert 0.75 < np.mean(cleared) < 0.9  # 0.8 at the smallest whole n; it rounds up
+
+
+@pytest.mark.parametrize("floor", [0.36, 1.0])
+def test__runs_needed__the_evaluation_error_alone_is_too_large__no_number_helps(floor):
+    # (1.96 + 0.84) x 0.36 > 1
+    assert runs_needed(0.1, 0.1, 1.0, 0.95, floor) is None
+    assert runs_needed(0.1, 0.1, 1.0, 0.95, 0.35) is not None
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9, 40])
+def test__provable__is_runs_needed_turned_round(n):
+    margin = provable(1.0, n, 0.98)
+    assert runs_needed(1.0, 1.0, margin * 1.0001, 0.98) == n
+    assert runs_needed(1.0, 1.0, margin * 0.9999, 0.98) == n + 1
+
+
+@given(RUNS, RUNS, st.floats(0.01, 100), st.floats(1, 60))
+def test__difference__with_another_part__variances_add_and_df_stay_between(left, right, more, df):
+    plain = difference(left, right)
+    found = difference(left, right, Part(more, df))
+    if not plain.parts:
+        assert found.reason == plain.reason
+        return
+    assert found.error**2 == pytest.approx(plain.error**2 + more)
+    runs_df = len(left) + len(right) - 2
+    assert min(len(left) - 1, len(right) - 1, df, runs_df) * (1 - 1e-9) <= found.df
+    assert found.df <= min(runs_df + df, 1.5 * runs_df) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0])
+def test__difference__one_side_noisier_and_well_known_documents__covers(n, ratio):
+    # Without a bound on the degrees of freedom: 0.89 to 0.92 with two runs a side.
+    generator = np.random.default_rng(10 * n)
+    floor = ratio * math.hypot(1, 5) / math.sqrt(2 * n)
+    covered = []
+    for _ in range(1500):
+        left, right = generator.normal(0, 1, n), generator.normal(0, 5, n)
+        left = left + floor * generator.standard_normal()
+        part = Part(floor**2 * generator.chisquare(20) / 20, 20.0)
+        interval = difference(left, right, part).interval(0.95)
+        covered.append(interval.low <= 0 <= interval.high)
+    assert np.mean(covered) > 0.915
 
 
 def test__rank_correlation__against_scipy__same_estimate_and_honest_ends():
