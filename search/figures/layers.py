@@ -121,6 +121,8 @@ def effects(answer: Answer) -> Figure:
         )
         figure.update_layout(height=max(300, 170 + 26 * len(order)))
         return noted(figure, "bars: intervals that hold for all cells together")
+    figure.update_yaxes(visible=False)
+    figure.update_xaxes(showticklabels=False)
     return noted(figure, "not measured: too few stacks differ in one layer only")
 
 

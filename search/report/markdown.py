@@ -52,7 +52,9 @@ def _section(section: Section) -> Iterator[str]:
         head = [name.lstrip(">") for name in section.header]
         rule = ["---:" if name.startswith(">") else "---" for name in section.header]
         yield "\n".join([_row(head), _joined(rule), *map(_row, section.rows)])
-    yield from (escaped(line) for line in section.lines)
+    if section.lines:
+        bullet = "- " if len(section.lines) > 1 else ""
+        yield "\n".join(f"{bullet}{escaped(line)}" for line in section.lines)
     if section.code:
         fence = "```"
         while fence in section.code:
