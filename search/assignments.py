@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from search.rows import Claim, CommitOutcome, Counts, Phase, StudyRow, TrialRow
@@ -24,6 +24,7 @@ class Assignment:
     seed: int
     seed_index: int
     role: str | None
+    recipe: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class ClaimStore(Protocol):
         params: dict[str, Any],
         attrs: dict[str, Any],
         study_attrs: dict[str, Any],
+        recipe: Mapping[str, float],
         flops: int,
         most_flops: float | None,
         splits: Sequence[str],

@@ -151,7 +151,7 @@ class Claims:
             ) from None
         seed_index = claim.seed_index or 0
         seed = self.study.seed + seed_index if claim.seed is None else claim.seed
-        return Assignment(claim, spec, seed, seed_index, claim.role)
+        return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe)
 
     def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
@@ -186,6 +186,7 @@ class Claims:
             params=self.space.params(choice.labels) or {},
             attrs=dict(choice.attrs),
             study_attrs={**(choice.study_attrs or {}), FINGERPRINT: self.fingerprint},
+            recipe=choice.recipe,
             flops=flops,
             most_flops=self.budget.amount if self.budget.unit == "flops" else None,
             splits=splits_of(claim.phase),
@@ -203,7 +204,7 @@ class Claims:
             return None
         if outcome == "reused":
             return Reused(claim.trial_id)
-        return Assignment(claim, spec, seed, choice.seed_index, choice.role)
+        return Assignment(claim, spec, seed, choice.seed_index, choice.role, choice.recipe)
 
     def _mixers(self, labels: Labels) -> tuple[MixerConfig, ...]:
         if labels in self.space:

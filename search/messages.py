@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints
 
 from mixers.config import FrozenModel, Items
 from mixers.spec import EncoderSpec
+from search.rows import DocumentSums
 from search.study import StudySpec
 from search.tasks.base import Split
 
@@ -153,7 +154,8 @@ class TrialResult(FrozenModel):
 
     ``steps`` and ``sequences`` count what was trained, ``seconds`` the wall time of the trial.
     ``evaluations`` holds the metrics of each split that was read at the end (of what there was
-    time for when the trial was stopped: the last selection reading). ``proof`` is absent for a
+    time for when the trial was stopped: the last selection reading), ``documents`` the sums of
+    the study's objective by document, of the same splits. ``proof`` is absent for a
     diverged trial, whose weights answer nothing. ``stages`` says where the seconds went.
     """
 
@@ -163,6 +165,7 @@ class TrialResult(FrozenModel):
     sequences: int
     seconds: float
     evaluations: dict[Split, dict[str, float]]
+    documents: dict[Split, DocumentSums] = Field(default_factory=dict)
     costs: Costs
     probes: tuple[ProbeReading, ...]
     proof: MixerProof | None

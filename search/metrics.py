@@ -32,6 +32,13 @@ class Metric(ABC):
     unit: ClassVar[str]
     direction: ClassVar[Literal["minimize", "maximize"]]
 
+    def per_target(self, records: Records) -> NDArray[Any] | None:
+        """Return one value per target whose mean is the metric; None if it is no such mean.
+
+        With it the answer knows how much of a difference may be due to the choice of documents.
+        """
+        return None
+
     @abstractmethod
     def __call__(self, records: Records) -> float:
         """Return the metric of all records of one split.
@@ -48,9 +55,13 @@ class Loss(Metric):
     unit = "nats"
     direction = "minimize"
 
+    def per_target(self, records: Records) -> NDArray[Any]:
+        """Return "nll"."""
+        return targets_of(records, "nll", self.name)
+
     def __call__(self, records: Records) -> float:
         """Return the mean of "nll" over all targets, summed in float64."""
-        return mean_of(records, "nll", self.name)
+        return float(self.per_target(records).mean())
 
 
 class Accuracy(Metric):
@@ -60,13 +71,17 @@ class Accuracy(Metric):
     unit = "fraction"
     direction = "maximize"
 
+    def per_target(self, records: Records) -> NDArray[Any]:
+        """Return "correct" as 0 and 1."""
+        return targets_of(records, "correct", self.name)
+
     def __call__(self, records: Records) -> float:
         """Return the mean of "correct" over all targets."""
-        return mean_of(records, "correct", self.name)
+        return float(self.per_target(records).mean())
 
 
-def mean_of(records: Records, key: str, metric: str) -> float:
-    """Return the float64 mean of one record.
+def targets_of(records: Records, key: str, metric: str) -> NDArray[Any]:
+    """Return one record in float64.
 
     Raises:
         InputError: It is missing or empty.
@@ -78,7 +93,7 @@ def mean_of(records: Records, key: str, metric: str) -> float:
     values = np.asarray(records[key], dtype=np.float64)
     if not len(values):
         raise InputError(f"metric {metric!r}: the split has no targets, so there is no mean")
-    return float(values.mean())
+    return values
 
 
 @cache

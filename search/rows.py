@@ -166,6 +166,8 @@ class StudyRow:
         n_completed: Those that ended with a result.
         n_running: Those with a live lease.
         busy_s: Seconds during which the study had a live lease.
+        base: Name of the study that this one was derived from.
+        purpose: What it was derived for.
     """
 
     id: int
@@ -183,6 +185,8 @@ class StudyRow:
     n_completed: int = 0
     n_running: int = 0
     busy_s: float = 0.0
+    base: str | None = None
+    purpose: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +221,7 @@ class Claim:
             a fresh reservation, which needs `commit`.
         seed: Training seed of a queued trial.
         seed_index: Which of the architecture's seeds that is.
+        recipe: What the training of a queued trial changes of the study's recipe.
         role: Name of the baseline or finalist of a queued trial.
     """
 
@@ -229,6 +234,7 @@ class Claim:
     spec: Mapping[str, Any] | None = None
     seed: int | None = None
     seed_index: int | None = None
+    recipe: Mapping[str, float] = field(default_factory=dict)
     role: str | None = None
 
 

@@ -36,11 +36,12 @@ from search.messages import (
 from search.probe import probe
 from search.proof import mixer_proof
 from search.tasks.base import PROBE_CONTEXTS, build_task, task_registry
-from search.tasks.evaluation import evaluate
+from search.tasks.evaluation import collect_records, compute_metrics, document_sums
 from search.training import Training, autocast, train
 
 if TYPE_CHECKING:
     from search.messages import MixerProof
+    from search.rows import DocumentSums
     from search.tasks.base import Split, Task, TaskConfig
 
 Reporter = Callable[[Report | Progress], None]
@@ -175,6 +176,7 @@ class Trial:
         self.precision = choose_precision(self.study.training.precision, self.device)
         self.metrics = self.study.trained_metrics
         self.stages: dict[str, float] = {}
+        self.documents: dict[Split, DocumentSums] = {}
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -215,16 +217,19 @@ class Trial:
         return training
 
     def read(self, split: Split) -> Metrics:
-        """The study's metrics on a split."""
+        """The study's metrics on a split; keeps the objective's sums by document."""
         with self.stage("evaluate"), autocast(self.config.device, self.precision):
-            return evaluate(
+            records = collect_records(
                 self.task,
                 self.model,
                 split,
                 2 * self.study.training.batch_size,
                 self.config.device,
-                self.metrics,
             )
+            sums = document_sums(records, self.study.objective)
+            if sums is not None:
+                self.documents[split] = sums
+            return compute_metrics(records, self.metrics)
 
     def evaluate(self, training: Training) -> dict[Split, Metrics]:
         """Reads the splits asked for; a metric that is not finite makes the trial diverged."""
@@ -296,6 +301,9 @@ class Trial:
             sequences=training.steps * batch_size,
             seconds=time.perf_counter() - self.started,
             evaluations=evaluations,
+            documents={
+                split: sums for split, sums in self.documents.items() if split in evaluations
+            },
             costs=Costs(
                 params=count_parameters(config.spec),
                 flops=count_flops(config.spec),

@@ -115,6 +115,7 @@ def take_queued(
         spec=trial.spec,
         seed=trial.seed,
         seed_index=trial.seed_index,
+        recipe=trial.recipe,
         role=trial.role,
     )
 
@@ -181,12 +182,14 @@ def commit(
     params: Mapping[str, Any],
     attrs: Mapping[str, Any],
     study_attrs: Mapping[str, Any],
+    recipe: Mapping[str, float],
     flops: int,
     most_flops: float | None,
     splits: Sequence[str],
 ) -> CommitOutcome:
     """Give a reservation its architecture; see `Store.commit`."""
-    require_finite({"params": params, "attrs": attrs, "study_attrs": study_attrs}, "commit")
+    notes = {"params": params, "attrs": attrs, "study_attrs": study_attrs, "recipe": recipe}
+    require_finite(notes, "commit")
     if not holds_lease(connection, claim):
         return "lost"
     arch_id = spec.arch_id
@@ -217,6 +220,7 @@ def commit(
         spec=json.loads(canonical_json(spec)),
         seed=seed,
         seed_index=seed_index,
+        recipe=dict(recipe),
         training_key=training_key,
         sampler_params=dict(params),
         sampler_attrs=dict(attrs),

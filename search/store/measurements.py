@@ -6,7 +6,7 @@ The checks on values keep NaN and infinities out of both databases, whatever pro
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from search.store.tables import Base, one_of
@@ -51,6 +51,11 @@ class Evaluation(Base):
     )
     metric: Mapped[str] = mapped_column(primary_key=True, doc="Name of the metric.")
     value: Mapped[float] = mapped_column(doc="Value in the metric's unit.")
+    by_document: Mapped[dict[str, Any] | None] = mapped_column(
+        Document,
+        doc="`n`: targets in each group of documents, `sums`: the metric's sum over them; the "
+        "study's first objective only, where it is a mean over targets.",
+    )
 
 
 class Cost(Base):
@@ -159,7 +164,13 @@ class StudyVerdict(Base):
     """One line of the newest answer."""
 
     __tablename__ = "study_verdicts"
-    __table_args__ = (finite("estimate"), finite("low"), finite("high"))
+    __table_args__ = (
+        finite("estimate"),
+        finite("low"),
+        finite("high"),
+        finite("p_value"),
+        one_of("kind", ("confirmatory", "exploratory")),
+    )
 
     study_id: Mapped[int] = mapped_column(
         ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True, doc="The study."
@@ -174,4 +185,24 @@ class StudyVerdict(Base):
     unit: Mapped[str] = mapped_column(doc="Unit of the three.")
     n: Mapped[int] = mapped_column(doc="Runs behind it.")
     verdict: Mapped[str] = mapped_column(doc="The verdict's words.")
+    kind: Mapped[str] = mapped_column(
+        doc="`confirmatory` was declared before the run; `exploratory` was found in it.",
+        server_default=text("'confirmatory'"),
+    )
+    p_value: Mapped[float | None] = mapped_column(doc="Adjusted for the whole family.")
+    made_at: Mapped[datetime] = mapped_column(doc="When the answer was made, UTC.")
+
+
+class Look(Base):
+    """A finished answer that read the confirmation; each one spends part of the error rate."""
+
+    __tablename__ = "looks"
+
+    study_id: Mapped[int] = mapped_column(
+        ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True, doc="The study."
+    )
+    number: Mapped[int] = mapped_column(
+        primary_key=True, autoincrement=False, doc="Counts from 1 within the study."
+    )
+    confirm_trials: Mapped[int] = mapped_column(doc="Confirmation trials that had ended by then.")
     made_at: Mapped[datetime] = mapped_column(doc="When the answer was made, UTC.")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, select, text
 from sqlalchemy.orm import aliased
 
 from search.errors import NothingThereError
-from search.rows import Latency, TrialRow
+from search.rows import DocumentSums, Latency, TrialRow
 from search.store.measurements import (
     Artifact,
     Cost,
@@ -28,7 +28,9 @@ from search.store.views import TRIALS_FLAT, View
 FLAGS = ("is_baseline", "is_pareto")
 
 
-def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) -> list[TrialRow]:
+def trial_rows(
+    connection: Connection, study_id: int, *, curves: bool = True, documents: bool = False
+) -> list[TrialRow]:
     """Return every trial of a study by number, in a few queries however many there are."""
     study = connection.execute(
         select(Study.name, Study.objective).where(Study.id == study_id)
@@ -49,6 +51,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             Trial.n_layers,
             Trial.seed,
             Trial.seed_index,
+            Trial.recipe,
             Trial.sampler_params,
             Trial.sampler_attrs,
             Trial.steps,
@@ -81,6 +84,7 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
     ).all()
     metrics = split_metrics(connection, study_id)
     points = curve_points(connection, study_id, study.objective) if curves else {}
+    sums = document_sums(connection, study_id, study.objective) if documents else {}
     return [
         TrialRow(
             id=row.id,
@@ -97,8 +101,10 @@ def trial_rows(connection: Connection, study_id: int, *, curves: bool = True) ->
             n_layers=row.n_layers or 0,
             seed=row.seed or 0,
             seed_index=row.seed_index or 0,
+            recipe=row.recipe,
             selection=metrics.get((row.id, "selection"), {}),
             test=metrics.get((row.id, "test"), {}),
+            documents=sums.get(row.id, {}),
             params=row.params,
             flops=row.flops,
             step_s=row.step_s,
@@ -146,6 +152,24 @@ def split_metrics(
         .where(Trial.study_id == study_id)
     ):
         result[trial_id, split][metric] = value
+    return result
+
+
+def document_sums(
+    connection: Connection, study_id: int, objective: str
+) -> Mapping[int, dict[str, DocumentSums]]:
+    """Return the objective's sums by document, by trial and split."""
+    result: dict[int, dict[str, DocumentSums]] = defaultdict(dict)
+    for trial_id, split, found in connection.execute(
+        select(Evaluation.trial_id, Evaluation.split, Evaluation.by_document)
+        .join(Trial, Trial.id == Evaluation.trial_id)
+        .where(
+            Trial.study_id == study_id,
+            Evaluation.metric == objective,
+            Evaluation.by_document.is_not(None),
+        )
+    ):
+        result[trial_id][split] = DocumentSums(tuple(found["n"]), tuple(found["sums"]))
     return result
 
 

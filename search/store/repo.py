@@ -104,7 +104,12 @@ class Store:
     # Studies
 
     def ensure_study(
-        self, name: str, spec: "StudySpec", plugins: Mapping[str, tuple[str, str]]
+        self,
+        name: str,
+        spec: "StudySpec",
+        plugins: Mapping[str, tuple[str, str]],
+        *,
+        derived_from: tuple[int, str] | None = None,
     ) -> StudyRow:
         """Create a study, or continue the one of that name.
 
@@ -113,12 +118,13 @@ class Store:
             spec: Its spec; the budget is not part of it.
             plugins: Distribution and version of every mixer kind of its space. Other versions than
                 last time give a new space revision.
+            derived_from: Id of the study that a new one is made from, and what for, in one word.
 
         Raises:
             InputError: The name is bound to another spec; names the paths that differ.
         """
         with self.writing(STUDIES_LOCK) as connection:
-            return studies.ensure_study(connection, name, spec, plugins)
+            return studies.ensure_study(connection, name, spec, plugins, derived_from=derived_from)
 
     def study(self, study: str | int) -> StudyRow:
         """Return a study.
@@ -152,6 +158,19 @@ class Store:
         """Replace a study's verdicts by those of a new answer, in their order."""
         with self.writing(study_id) as connection:
             studies.save_verdicts(connection, study_id, rows)
+
+    def looks(self, study: str | int) -> tuple[int, ...]:
+        """Return how many confirmation trials had ended at each answer that read them."""
+        with self.reading() as connection:
+            return studies.looks(connection, studies.find_study(connection, study))
+
+    def record_look(self, study_id: int, confirm_trials: int) -> int:
+        """Count an answer that read the confirmation; returns its number, from 1.
+
+        An answer over no more trials than the last one is the same look.
+        """
+        with self.writing(study_id) as connection:
+            return studies.record_look(connection, study_id, confirm_trials)
 
     # Workers
 
@@ -222,6 +241,7 @@ class Store:
         params: Mapping[str, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
         study_attrs: Mapping[str, Any] | None = None,
+        recipe: Mapping[str, float] | None = None,
         flops: int = 0,
         most_flops: float | None = None,
         splits: Sequence[str] = ("selection",),
@@ -238,6 +258,7 @@ class Store:
             params: The sampler's own parameters.
             attrs: The sampler's notes about the trial.
             study_attrs: The sampler's notes about the study; those of other names stay.
+            recipe: What the training changes of the study's recipe.
             flops: Training FLOPs to reserve.
             most_flops: What the study may spend and reserve in all; unlimited by default.
             splits: What the result of another study must have been read on to be taken over.
@@ -263,6 +284,7 @@ class Store:
                 params=params or {},
                 attrs=attrs or {},
                 study_attrs=study_attrs or {},
+                recipe=recipe or {},
                 flops=flops,
                 most_flops=most_flops,
                 splits=splits,
@@ -321,11 +343,22 @@ class Store:
 
     # Reading
 
-    def rows(self, study: str | int, *, curves: bool = True) -> list[TrialRow]:
-        """Return every trial of a study by number; without `curves` they are left empty."""
+    def rows(
+        self, study: str | int, *, curves: bool = True, documents: bool = False
+    ) -> list[TrialRow]:
+        """Return every trial of a study by number.
+
+        Args:
+            study: The study.
+            curves: Whether to read the curves; they stay empty otherwise.
+            documents: Whether to read the objective's sums by document.
+        """
         with self.reading() as connection:
             return reading.trial_rows(
-                connection, studies.find_study(connection, study), curves=curves
+                connection,
+                studies.find_study(connection, study),
+                curves=curves,
+                documents=documents,
             )
 
     def trial(self, trial_id: int) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from search.budget import TRAINING_TO_FORWARD_FLOPS
 from search.messages import Costs, ProbeReading, Progress, Report, TrialFailure, TrialResult
-from search.rows import Claim
+from search.rows import Claim, DocumentSums
 from search.store.engine import database_time, dump_json
 from search.store.events import record
 from search.store.finite import non_finite
 from search.store.leases import end_attempt, holds_lease, set_state, update_live
 from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
 from search.store.summary import summarise
-from search.store.tables import Attempt, Trial
+from search.store.tables import Attempt, Study, Trial
 
 INSERT: Mapping[str, Callable[..., Any]] = {
     "postgresql": postgresql.insert,
@@ -116,7 +116,7 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     )
     # What a diverged network measures says nothing; its curve stays.
     evaluations = {} if outcome == "diverged" else result.evaluations
-    write_evaluations(connection, claim.trial_id, evaluations)
+    write_evaluations(connection, claim, evaluations, result.documents)
     connection.execute(INSERT_COST, {"trial_id": claim.trial_id, **cost_columns(result.costs)})
     write_probes(connection, claim.trial_id, result.probes)
     if result.proof is not None:
@@ -201,16 +201,35 @@ def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> bool:
 
 
 def write_evaluations(
-    connection: Connection, trial_id: int, evaluations: Mapping[Any, Mapping[str, float]]
+    connection: Connection,
+    claim: Claim,
+    evaluations: Mapping[Any, Mapping[str, float]],
+    documents: Mapping[Any, DocumentSums],
 ) -> None:
-    """Write one row per split and metric."""
+    """Write one row per split and metric, with the objective's sums by document."""
+    objective = connection.execute(
+        select(Study.objective).where(Study.id == claim.study_id)
+    ).scalar_one()
     rows = [
-        {"trial_id": trial_id, "split": split, "metric": metric, "value": value}
+        {
+            "trial_id": claim.trial_id,
+            "split": split,
+            "metric": metric,
+            "value": value,
+            "by_document": by_document(documents.get(split)) if metric == objective else None,
+        }
         for split, metrics in evaluations.items()
         for metric, value in metrics.items()
     ]
     if rows:
         connection.execute(INSERT_EVALUATION, rows)
+
+
+def by_document(sums: DocumentSums | None) -> dict[str, Any] | None:
+    """Return sums by document as they are stored, without digits that no metric has."""
+    if sums is None or non_finite(sums.sums) is not None:
+        return None
+    return {"n": list(sums.n), "sums": [float(f"{total:.9g}") for total in sums.sums]}
 
 
 def cost_columns(costs: Costs) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from search.rows import StudyRow, StudyState, VerdictRow
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.finite import require_finite
-from search.store.measurements import StudyVerdict
-from search.store.tables import Attempt, SpaceRevision, Study, Trial
+from search.store.measurements import Look, StudyVerdict
+from search.store.tables import Attempt, DerivedStudy, SpaceRevision, Study, Trial
 from search.store.types import AnyRow
 
 if TYPE_CHECKING:
@@ -26,7 +26,12 @@ SHOWN_DIFFERENCES = 5
 
 
 def ensure_study(
-    connection: Connection, name: str, spec: "StudySpec", plugins: Plugins
+    connection: Connection,
+    name: str,
+    spec: "StudySpec",
+    plugins: Plugins,
+    *,
+    derived_from: tuple[int, str] | None,
 ) -> StudyRow:
     """Create a study, or continue the one of that name.
 
@@ -57,6 +62,11 @@ def ensure_study(
             )
             .returning(Study.id)
         ).scalar_one()
+        if derived_from is not None:
+            base_id, purpose = derived_from
+            connection.execute(
+                insert(DerivedStudy).values(study_id=study_id, base_id=base_id, purpose=purpose)
+            )
     else:
         study_id = found.id
         refuse_other_spec(name, found.spec, document)
@@ -153,6 +163,7 @@ def study_row(connection: Connection, study_id: int) -> StudyRow:
 def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
     """Complete a row of `studies` by its revision and its counts."""
     revision = newest_revision(connection, found.id)
+    base, purpose = origin(connection, found.id)
     counted = connection.execute(
         select(Trial.state, func.count().label("n"))
         .where(Trial.study_id == found.id)
@@ -178,7 +189,19 @@ def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
         n_completed=states.get("completed", 0),
         n_running=live,
         busy_s=busy_seconds(connection, found),
+        base=base,
+        purpose=purpose,
     )
+
+
+def origin(connection: Connection, study_id: int) -> tuple[str | None, str | None]:
+    """Return the name of the study that this one was derived from, and what for."""
+    found = connection.execute(
+        select(Study.name, DerivedStudy.purpose)
+        .join(DerivedStudy, DerivedStudy.base_id == Study.id)
+        .where(DerivedStudy.study_id == study_id)
+    ).one_or_none()
+    return (None, None) if found is None else (found.name, found.purpose)
 
 
 def find_row(connection: Connection, study: str | int) -> AnyRow:
@@ -239,6 +262,28 @@ def set_study_state(
     record(connection, study_id, "study_state", now, state=state, reason=reason)
 
 
+def looks(connection: Connection, study_id: int) -> tuple[int, ...]:
+    """Return how many confirmation trials had ended at each look."""
+    counts = select(Look.confirm_trials).where(Look.study_id == study_id).order_by(Look.number)
+    return tuple(connection.execute(counts).scalars())
+
+
+def record_look(connection: Connection, study_id: int, confirm_trials: int) -> int:
+    """Count a look, unless no confirmation trial was added since the last one."""
+    before = looks(connection, study_id)
+    if before and confirm_trials <= before[-1]:
+        return len(before)
+    connection.execute(
+        insert(Look).values(
+            study_id=study_id,
+            number=len(before) + 1,
+            confirm_trials=confirm_trials,
+            made_at=database_time(connection),
+        )
+    )
+    return len(before) + 1
+
+
 def save_verdicts(
     connection: Connection, study_id: int, rows: Sequence[VerdictRow | Mapping[str, Any]]
 ) -> None:
@@ -246,7 +291,8 @@ def save_verdicts(
     now = database_time(connection)
     lines = [row if isinstance(row, VerdictRow) else VerdictRow(**row) for row in rows]
     for line in lines:
-        require_finite([line.estimate, line.low, line.high], f"verdict {line.contrast!r}")
+        numbers = [line.estimate, line.low, line.high, line.p_value]
+        require_finite(numbers, f"verdict {line.contrast!r}")
     connection.execute(delete(StudyVerdict).where(StudyVerdict.study_id == study_id))
     if lines:
         connection.execute(

@@ -14,7 +14,7 @@ from search.store.measurements import Cost, Evaluation, Probe
 from search.store.tables import Architecture, Study, Trial, TrialBlock
 from search.store.types import AnyRow
 
-Point = tuple[float, int, int]
+Point = tuple[float, float, float]
 
 SELECTION, TEST = aliased(Evaluation), aliased(Evaluation)
 
@@ -23,6 +23,7 @@ RESULTS = (
     select(
         Trial.id,
         Trial.phase,
+        Trial.recipe,
         Trial.state,
         Trial.code,
         Trial.notation,
@@ -138,7 +139,7 @@ def completed_trials(
         RESULTS, {"study": study_id, "arch": arch_id, "objective": objective}
     ).all()
     # Were these conditions in the query, SQLite would walk all completed trials of the study.
-    return [row for row in found if row.state == "completed" and row.phase != "recipe"]
+    return [row for row in found if row.state == "completed" and not row.recipe]
 
 
 def uniform_kind(connection: Connection, trial_id: int) -> str | None:
@@ -150,8 +151,12 @@ def uniform_kind(connection: Connection, trial_id: int) -> str | None:
 
 
 def point_of(row: AnyRow) -> Point:
-    """Return what the front compares, least is best; an unknown cost is like that of all others."""
-    return row.score, row.flops or 0, row.params or 0
+    """Return what the front compares, least is best; an unknown cost is like that of all others.
+
+    Functions of a user are searched without counting parameters: there all are unknown.
+    """
+    unknown = math.inf
+    return row.score, row.flops or unknown, row.params or unknown
 
 
 def dominates(one: Point, other: Point) -> bool:

@@ -81,6 +81,21 @@ class Study(Base):
     created_at: Mapped[datetime] = mapped_column(doc="When it was created, UTC.")
 
 
+class DerivedStudy(Base):
+    """That a study was made from another one."""
+
+    __tablename__ = "derived_studies"
+    __table_args__ = (Index(None, "base_id"),)
+
+    study_id: Mapped[int] = mapped_column(
+        ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True, doc="The derived study."
+    )
+    base_id: Mapped[int] = mapped_column(
+        ForeignKey("studies.id", ondelete="CASCADE"), doc="The study it was made from."
+    )
+    purpose: Mapped[str] = mapped_column(doc="What for, in one word.")
+
+
 class SpaceRevision(Base):
     """What could be chosen, with which plugin versions; a plugin's change gives a new one."""
 
@@ -162,6 +177,10 @@ class Trial(Base):
     seed: Mapped[int | None] = mapped_column(doc="Training seed.")
     seed_index: Mapped[int | None] = mapped_column(
         doc="0 for the first seed of an architecture, k for its k-th repeat."
+    )
+    recipe: Mapped[dict[str, Any]] = mapped_column(
+        doc="What its training changes of the study's recipe; empty = nothing.",
+        server_default=text("'{}'"),
     )
     training_key: Mapped[str | None] = mapped_column(
         doc="Hash of all that a result depends on besides architecture and seed."

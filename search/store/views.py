@@ -70,6 +70,8 @@ TRIALS_FLAT = View(
         "latency_s": "Forward pass, median seconds.",
         "device": "Device of both times.",
         "probe": "Contextual-mapping probe after training.",
+        "peak_memory": "Peak memory of the trial, bytes.",
+        "recipe": "What its training changes of the study's recipe, JSON; `{}` = nothing.",
         "steps": "Training steps made.",
         "seconds": "Seconds of the trial.",
         "training_flops": "FLOPs reserved or spent on training.",
@@ -84,7 +86,8 @@ TRIALS_FLAT = View(
 SELECT s.name AS study, t.id AS trial, t.number, t.phase, t.role, t.state, t.reason, t.arch_id,
     t.code, t.notation, t.n_layers, t.seed, t.seed_index, s.objective, s.direction,
     es.value AS selection, et.value AS test, c.params, c.flops, c.step_s, c.latency_s, c.device,
-    p.value AS probe, t.steps, t.seconds, t.training_flops, t.reused_from, w.name AS worker,
+    p.value AS probe, c.peak_memory_bytes AS peak_memory, t.recipe, t.steps, t.seconds,
+    t.training_flops, t.reused_from, w.name AS worker,
     t.error, t.created_at, t.finished_at
 FROM trials t
 JOIN studies s ON s.id = t.study_id
@@ -100,7 +103,8 @@ LEFT JOIN workers w ON w.id = t.worker_id
 LEADERBOARD = View(
     name="leaderboard",
     doc="One row per study and architecture with a completed trial, best first. Trials that "
-    "diverged, failed, were pruned or stopped, and trials of phase `recipe`, are not in it.",
+    "diverged, failed, were pruned or stopped, and trials of another recipe than the study's, "
+    "are not in it.",
     columns={
         "study": "Name of the study.",
         "place": "1 is best, by the mean on selection and the study's direction.",
@@ -193,12 +197,14 @@ VERDICTS = View(
         "unit": "Unit of the three.",
         "n": "Runs behind it.",
         "verdict": "The verdict's words.",
+        "kind": "`confirmatory` was declared before the run; `exploratory` was found in it.",
+        "p_value": "Adjusted for the whole family.",
         "made_at": "When the answer was made, UTC.",
     },
     order="study, place",
     select="""
 SELECT s.name AS study, v.place, v.contrast, v.estimate, v.low, v.high, v.unit, v.n, v.verdict,
-    v.made_at
+    v.kind, v.p_value, v.made_at
 FROM study_verdicts v JOIN studies s ON s.id = v.study_id
 ORDER BY s.name, v.place
 """,

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from search.data.splits import Split
 from search.metrics import Metric, Records, build_metric
+from search.rows import DocumentSums
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
     from search.tasks.base import Task
+
+MOST_GROUPS = 64
 
 
 def collect_records(
@@ -56,6 +60,31 @@ def compute_metrics(records: Records, metrics: Sequence[Metric | str]) -> dict[s
     """
     built = [build_metric(metric) if isinstance(metric, str) else metric for metric in metrics]
     return {metric.name: float(metric(records)) for metric in built}
+
+
+def document_sums(records: Records, metric: str) -> DocumentSums | None:
+    """Return a metric's sums by document; None where it is no mean over targets.
+
+    More than `MOST_GROUPS` documents are put together, neighbours first, into groups of nearly
+    equal numbers of targets. The groups depend on the split alone, so they are the same for every
+    model.
+
+    Raises:
+        InputError: Unknown metric, or one that needs a record that is not there.
+    """
+    values = build_metric(metric).per_target(records)
+    if values is None:
+        return None
+    _, place = np.unique(records["document"], return_inverse=True)
+    counts = np.bincount(place)
+    if len(counts) > MOST_GROUPS:
+        before = np.cumsum(counts) - counts
+        place = (before * MOST_GROUPS // counts.sum())[place]
+    n, sums = np.bincount(place), np.bincount(place, weights=values)
+    filled = n > 0
+    return DocumentSums(
+        tuple(int(count) for count in n[filled]), tuple(float(total) for total in sums[filled])
+    )
 
 
 def evaluate(

@@ -119,13 +119,13 @@ def test__C41__run_trial__nan_in_the_loss__diverged_with_the_step_and_only_finit
 def test__C41__run_trial__metric_not_finite_on_test__diverged(faults, monkeypatch):
     from search.tasks import evaluation
 
-    original = evaluation.evaluate
+    original = evaluation.collect_records
 
     def poisoned(task, model, split, *rest):
         found = original(task, model, split, *rest)
-        return found | {"loss": float("inf")} if split == "test" else found
+        return found | {"nll": found["nll"] + float("inf")} if split == "test" else found
 
-    monkeypatch.setattr("search.trial.evaluate", poisoned)
+    monkeypatch.setattr("search.trial.collect_records", poisoned)
     result, _ = run(trial_config(faults, splits=("selection", "test")))
     assert (result.outcome, result.reason) == ("diverged", "loss on test is inf after the training")
     assert list(result.evaluations) == ["selection"]

@@ -7,6 +7,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from search.messages import Progress, Report
+from search.rows import DocumentSums
 from search.store.measurements import Evaluation, MetricPoint, Probe
 
 
@@ -48,6 +49,27 @@ def test__finish__everything__reads_back(store, claim):
     json.dumps(document, allow_nan=False)
     json.dumps(store.leaderboard("demo"), allow_nan=False)
     json.dumps(store.events(), allow_nan=False)
+
+
+def test__finish__sums_by_document__read_where_asked_for(store, study_id, claim):
+    sums = DocumentSums((3, 2), (6.123456789012345, 4.5))
+    given = store_factory.result(2.0, splits=("selection", "test"))
+    store.finish(claim, given.model_copy(update={"documents": {"test": sums}}))
+    (row,) = store.rows("demo", documents=True)
+    assert row.documents == {"test": DocumentSums((3, 2), (6.12345679, 4.5))}
+    assert store.rows("demo")[0].documents == {}
+    other = store.ensure_study("other", store_factory.study_spec(seed=1), store_factory.PLUGINS)
+    taken = store_factory.reserve(store, other.id, store.register_worker())
+    outcome = store.commit(
+        taken,
+        store_factory.encoder_spec("attention*2"),
+        seed=0,
+        seed_index=0,
+        training_key=store_factory.TRAINING_KEY,
+    )
+    assert outcome == "reused"
+    (copy,) = store.rows("other", documents=True)
+    assert copy.documents == row.documents
 
 
 def test__finish__costs_not_measured__stay_empty(store, claim):

@@ -197,7 +197,13 @@ def test__leaderboard__recipe_trials__are_not_in_it(store: Store):
     worker = store.register_worker()
     claim = store_factory.reserve(store, study_id, worker, "recipe")
     store.commit(
-        claim, store_factory.encoder_spec("sepconv*2"), seed=0, seed_index=0, training_key="lr2"
+        claim,
+        store_factory.encoder_spec("sepconv*2"),
+        seed=0,
+        seed_index=0,
+        training_key="lr2",
+        recipe={"learning_rate": 0.003},
     )
     store.finish(claim, store_factory.result(0.1))
     assert store.leaderboard("demo") == before
+    assert [dict(row.recipe) for row in store.rows("demo")] == [{}, {}, {"learning_rate": 0.003}]

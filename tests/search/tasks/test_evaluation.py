@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mixers.spec import EncoderSpec
 from search.errors import InputError
-from search.tasks.evaluation import collect_records, evaluate
+from search.metrics import Metric, Records, metric_registry
+from search.tasks.evaluation import MOST_GROUPS, collect_records, document_sums, evaluate
 from search.tasks.mlm import MaskedLanguageModelling
 
 
@@ -56,3 +59,49 @@ def test__evaluate__unknown_metric__nearest_name(
 ) -> None:
     with pytest.raises(InputError, match="did you mean 'accuracy'"):
         evaluate(small_task, model, "test", 8, "cpu", ["acuracy"])
+
+
+def test__document_sums__small_split__are_those_of_each_document(
+    small_task: MaskedLanguageModelling, model: torch.nn.Module
+) -> None:
+    records = collect_records(small_task, model, "test", 7, "cpu")
+    found = document_sums(records, "loss")
+    documents = sorted(set(records["document"]))
+    assert found.n == tuple(int((records["document"] == d).sum()) for d in documents)
+    wanted = [float(records["nll"][records["document"] == d].sum()) for d in documents]
+    assert found.sums == pytest.approx(wanted, rel=1e-6)
+    whole = evaluate(small_task, model, "test", 40, "cpu", ["loss"])["loss"]
+    assert sum(found.sums) / sum(found.n) == pytest.approx(whole, rel=1e-6)
+
+
+@given(
+    counts=st.lists(st.integers(1, 9), min_size=1, max_size=300),
+    shift=st.integers(0, 1000),
+)
+def test__document_sums__any_documents__few_whole_groups_in_order(
+    counts: list[int], shift: int
+) -> None:
+    documents = np.repeat(np.arange(len(counts)) + shift, counts)
+    values = np.arange(len(documents), dtype=np.float64)
+    found = document_sums({"document": documents, "nll": values}, "loss")
+    assert len(found.n) == len(found.sums) <= MOST_GROUPS
+    assert sum(found.n) == len(values)
+    assert sum(found.sums) == values.sum()
+    ends = np.cumsum(counts)
+    assert set(np.cumsum(found.n)) <= set(ends)
+    if len(counts) <= MOST_GROUPS:
+        assert found.n == tuple(counts)
+    # Another model on the same split has the same groups.
+    assert document_sums({"document": documents, "nll": -values}, "loss").n == found.n
+
+
+def test__document_sums__metric_that_is_no_mean__none() -> None:
+    class Largest(Metric):
+        name, unit, direction = "local.largest", "nats", "minimize"
+
+        def __call__(self, records: Records) -> float:
+            return float(records["nll"].max())
+
+    metric_registry().register(Largest, name="local.largest")
+    records = {"document": np.array([0]), "nll": np.array([1.0])}
+    assert document_sums(records, "local.largest") is None
