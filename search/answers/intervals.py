@@ -18,6 +18,7 @@ IDENTICAL = "identical repeats"
 POWER = 0.8
 RESAMPLES = 1000
 MAX_RUNS = 100_000
+MOST_DF_PER_RUN_DF = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,8 @@ def difference(left: Sequence[float], right: Sequence[float], *others: Part) -> 
     """mean(left) - mean(right) with unequal variances (Welch 1947), and other parts of the error.
 
     Few runs look quiet by luck, and then a well-known other part would lend the sum many degrees of
-    freedom: 95 % intervals of two or three runs would cover as little as 89 to 92 %. With other
-    parts the sum has therefore at most 1.5 times those of all runs, with two runs a side at most
-    theirs.
+    freedom: 95 % intervals of two runs a side would cover as little as 89 %. The sum has therefore
+    at most 1.5 times those of all runs.
 
     Args:
         left: one value per run, at least one.
@@ -109,8 +109,7 @@ def difference(left: Sequence[float], right: Sequence[float], *others: Part) -> 
     if math.sqrt(u + v) <= _resolution([*left, *right]):
         return Difference(estimate, reason=IDENTICAL)
     seeds = Part(u, len(left) - 1.0), Part(v, len(right) - 1.0)
-    factor = 1.0 if min(len(left), len(right)) == 2 else 1.5
-    most_df = factor * (len(left) + len(right) - 2)
+    most_df = MOST_DF_PER_RUN_DF * (len(left) + len(right) - 2)
     parts = (*seeds, *(part for part in others if part.variance > 0))
     return Difference(estimate, parts, most_df=most_df)
 

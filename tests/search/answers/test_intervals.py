@@ -149,7 +149,7 @@ def test__difference__with_another_part__variances_add_and_df_stay_between(left,
 @pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0])
 def test__difference__one_side_noisier_and_well_known_documents__covers(n, ratio):
-    # Without a bound on the degrees of freedom: 0.89 to 0.92 with two runs a side.
+    # Without a bound on the degrees of freedom: down to 0.89 with two runs a side.
     generator = np.random.default_rng(10 * n)
     floor = ratio * math.hypot(1, 5) / math.sqrt(2 * n)
     covered = []
