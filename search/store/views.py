@@ -86,7 +86,8 @@ TRIALS_FLAT = View(
 SELECT s.name AS study, t.id AS trial, t.number, t.phase, t.role, t.state, t.reason, t.arch_id,
     t.code, t.notation, t.n_layers, t.seed, t.seed_index, s.objective, s.direction,
     es.value AS selection, et.value AS test, c.params, c.flops, c.step_s, c.latency_s, c.device,
-    p.value AS probe, c.peak_memory_bytes AS peak_memory, t.recipe, t.steps, t.seconds,
+    p.value AS probe, c.peak_memory_bytes AS peak_memory,
+    CAST(t.recipe AS TEXT) AS recipe, t.steps, t.seconds,
     t.training_flops, t.reused_from, w.name AS worker,
     t.error, t.created_at, t.finished_at
 FROM trials t
