@@ -149,7 +149,8 @@ def strategy_of(study: StudySpec) -> Strategy:
     from search.strategies import make_strategy
 
     try:
-        return make_strategy(study.strategy.name, study.strategy.options, study.seed)
+        levels = study.baselines.reference, study.baselines.cheap
+        return make_strategy(study.strategy.name, study.strategy.options, study.seed, levels)
     except ValueError as error:
         raise InputError(f"strategy.options: {error}") from None
 

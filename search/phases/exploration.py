@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from search.history import history_of, trained_labels
 from search.limits import limits_of
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.space import Space
-from search.strategies.base import Strategy, trial_seed
+from search.strategies.base import History, Strategy, trial_seed
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -40,15 +40,19 @@ class SearchPhase:
         """Whether an architecture of the space has no trial yet."""
         return len(self.space.inside(trained_labels(rows))) < self.space.size
 
-    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the strategy's proposal, or a uniform draw where it has none of use."""
-        history = history_of(
+    def history(self, rows: Sequence[TrialRow], notes: Mapping[str, Any]) -> History:
+        """Returns what the strategy may learn from."""
+        return history_of(
             rows,
             self.space,
             measures=self.measures,
             limits=self.limits,
-            study_attrs=ask.notes,
+            study_attrs=notes,
         )
+
+    def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
+        """Returns the strategy's proposal, or a uniform draw where it has none of use."""
+        history = self.history(rows, ask.notes)
         taken = history.taken | {labels for labels, _, _ in ask.refused}
         for sub_seed in range(MAX_ASKS):
             proposal = self.strategy.propose(

@@ -1,7 +1,9 @@
 """What each part of a budget is for: baselines, then search, then confirmation.
 
 Baselines take at most a third, in the order of their list; the last third confirms finalists with
-fresh seeds on the test split; what lies between is search. Pure functions of counts and rows.
+fresh seeds on the test split; what lies between is search. Where the strategy has a design, its
+runs come first in the search's part, all of it if need be, and what they leave is for the search
+proper. Pure functions of counts and rows.
 
 A run that was stopped goes on exactly as it would have gone. A budget that is raised later is
 shared out anew as a whole: 6 trials and then 12 repeat nothing, but spend the first six on other
@@ -59,16 +61,18 @@ def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:
         wanted = _wanted_by_share(budget.spent(counts) / budget.amount, agenda)
     if wanted is not None:
         return wanted
-    if "search" in agenda.open_phases:
-        return "search"
+    if (exploring := _exploring(agenda)) is not None:
+        return exploring
     return "confirm" if _may_confirm_early(budget, counts, agenda) else None
 
 
 def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phase | None:
     shares = quotas(n, agenda.listed_baselines)
+    used = {**started, "search": started.get("search", 0) + started.get("screen", 0)}
     for phase in PHASES_IN_ORDER:
-        if phase in agenda.open_phases and started.get(phase, 0) < shares[phase]:
-            return phase
+        wanted = _exploring(agenda) if phase == "search" else phase
+        if wanted in agenda.open_phases and used.get(phase, 0) < shares[phase]:
+            return wanted
     return None
 
 
@@ -76,8 +80,14 @@ def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
     if spent < 1 / 3 and "baseline" in agenda.open_phases:
         return "baseline"
     if spent < 2 / 3:
-        return "search" if "search" in agenda.open_phases else None
+        return _exploring(agenda)
     return "confirm" if "confirm" in agenda.open_phases else None
+
+
+def _exploring(agenda: Agenda) -> Phase | None:
+    """The design while it has runs left, else the search; None where nothing is left."""
+    order: tuple[Phase, ...] = ("screen", "search")
+    return next((phase for phase in order if phase in agenda.open_phases), None)
 
 
 def _may_confirm_early(budget: Budget, counts: Counts, agenda: Agenda) -> bool:

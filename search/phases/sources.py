@@ -11,6 +11,7 @@ from search.phases.baseline import BaselinePhase
 from search.phases.confirm import ConfirmPhase
 from search.phases.exploration import SearchPhase
 from search.phases.listed import ListedPhase
+from search.phases.screen import ScreenPhase
 from search.space import Space
 from search.strategies.base import Strategy
 
@@ -25,6 +26,16 @@ def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ..
     space, listed = Space.of(study), baselines(study)
     return (
         BaselinePhase(listed),
+        *screen_phases(study, space, strategy),
         SearchPhase(study, space, strategy),
         ConfirmPhase(study, space, listed),
     )
+
+
+def screen_phases(study: StudySpec, space: Space, strategy: Strategy) -> tuple[PhaseSource, ...]:
+    """Returns the phase of the design where the study's strategy has one."""
+    if study.strategy.name != "screen":
+        return ()
+    from search.strategies.screen import Screen
+
+    return (ScreenPhase(study, space, strategy),) if isinstance(strategy, Screen) else ()

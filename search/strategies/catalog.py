@@ -22,7 +22,8 @@ class Offer:
     Attributes:
         summary: One line for people.
         options: Type of each option.
-        sampler: Name of the class in ``optuna.samplers``; empty for our own strategies.
+        sampler: Name of the class in ``optuna.samplers`` that decides, or that goes on after a
+            design; empty for our own strategies.
         seeded_by_study: The sequence depends on the study's seed alone, not on the trial.
     """
 
@@ -32,17 +33,16 @@ class Offer:
     seeded_by_study: bool = False
 
 
+TPE_OPTIONS: Mapping[str, type] = {
+    "n_startup_trials": int,
+    "n_ei_candidates": int,
+    "multivariate": bool,
+    "constant_liar": bool,
+}
+
 OFFERS: Mapping[str, Offer] = {
-    "tpe": Offer(
-        "tree-structured Parzen estimator",
-        {
-            "n_startup_trials": int,
-            "n_ei_candidates": int,
-            "multivariate": bool,
-            "constant_liar": bool,
-        },
-        "TPESampler",
-    ),
+    "tpe": Offer("tree-structured Parzen estimator", TPE_OPTIONS, "TPESampler"),
+    "screen": Offer("a screening design over the layers, then tpe", TPE_OPTIONS, "TPESampler"),
     "gp": Offer(
         "Gaussian process; seconds per proposal",
         {"n_startup_trials": int},
@@ -100,8 +100,20 @@ def _fits(value: OptionValue, expected: type) -> bool:
     return isinstance(value, (int, float) if expected is float else expected)
 
 
-def make_strategy(name: str, options: Mapping[str, OptionValue], study_seed: int) -> Strategy:
+def make_strategy(
+    name: str,
+    options: Mapping[str, OptionValue],
+    study_seed: int,
+    levels: tuple[str, str] = ("attention", "sepconv"),
+) -> Strategy:
     """Builds a strategy.
+
+    Args:
+        name: Its name.
+        options: Its options.
+        study_seed: Seed of the study.
+        levels: What a design compares, by notation or kind: the reference, and the cheap mixer
+            where the baselines do not show a better one.
 
     Raises:
         ValueError: The name or an option is unknown, or the sampler refuses a value.
@@ -114,6 +126,10 @@ def make_strategy(name: str, options: Mapping[str, OptionValue], study_seed: int
         from search.strategies.listed import Listed
 
         return Listed() if name == "listed" else Exhaustive()
+    if name == "screen":
+        from search.strategies.screen import Screen
+
+        return Screen(OFFERS[name], dict(options), study_seed, levels)
     from search.strategies.optuna_sampler import OptunaSampler
 
     return OptunaSampler(OFFERS[name], dict(options), study_seed)

@@ -64,6 +64,10 @@ class OptunaSampler:
             sampler: BaseSampler = build(seed=seed, **self.options)
         return sampler
 
+    def sampler_for(self, space: Space, seed: int, sub_seed: int = 0) -> BaseSampler:
+        """Builds the sampler that searches a space; most need no more than a seed."""
+        return self.sampler(seed)
+
     def propose(
         self, space: Space, history: History, *, number: int, sub_seed: int
     ) -> Proposal | None:
@@ -73,7 +77,7 @@ class OptunaSampler:
             seed = trial_seed(self.study_seed, number, sub_seed)
         storage = InMemoryStorage()
         study_id = rebuild(storage, space, history, number)
-        study = optuna.Study(STUDY_NAME, storage, self.sampler(seed))
+        study = optuna.Study(STUDY_NAME, storage, self.sampler_for(space, seed, sub_seed))
         trial_id = storage.create_new_trial(study_id)
         trial = Trial(study, trial_id)
         params = {

@@ -63,11 +63,12 @@ def plain_suggestions(sampler, space, n_trials, lag, problem=ONE):
         "failed": optuna.trial.TrialState.FAIL,
         "pruned": optuna.trial.TrialState.PRUNED,
     }
-    study = optuna.create_study(directions=problem.directions, sampler=sampler.sampler(SEED))
+    plain = sampler.sampler_for(space, SEED)
+    study = optuna.create_study(directions=problem.directions, sampler=plain)
     asked = []
     for number in range(n_trials):
         if not sampler.offer.seeded_by_study:
-            study.sampler = sampler.sampler(trial_seed(SEED, number))
+            study.sampler = sampler.sampler_for(space, trial_seed(SEED, number))
         trial = study.ask(distributions(space))
         asked.append((trial, space.labels(trial.params)))
         if number >= lag:

@@ -115,5 +115,43 @@ def test__next_phase__space_used_up_early_in_time__confirms_no_more_than_its_sha
     assert by_phase["confirm"] == 5
 
 
+def screened(n_screen, budget, listed=10):
+    """Phases of a study with so many runs of a design beside the baselines."""
+
+    def agenda(by_phase):
+        left = by_phase.get("screen", 0) < n_screen
+        return Agenda(
+            listed, plenty(by_phase, listed).open_phases | ({"screen"} if left else set())
+        )
+
+    return run(budget, agenda)
+
+
+def test__next_phase__design__comes_between_baselines_and_search():
+    order, by_phase = screened(14, 48)
+    assert by_phase == {"baseline": 10, "screen": 14, "search": 8, "confirm": 16}
+    assert order == sorted(order, key=["baseline", "screen", "search", "confirm"].index)
+
+
+@given(budget=st.integers(1, 80), n_screen=st.integers(0, 60))
+def test__next_phase__design__has_all_of_the_searchs_share_if_need_be(budget, n_screen):
+    _, by_phase = screened(n_screen, budget)
+    shares = quotas(budget, 10)
+    assert by_phase.get("screen", 0) == min(n_screen, shares["search"])
+    assert by_phase.get("screen", 0) + by_phase.get("search", 0) == shares["search"]
+    assert by_phase.get("confirm", 0) == shares["confirm"]
+
+
+def test__next_phase__time__design_has_the_middle_third_until_it_is_complete():
+    with_design = ALL | {"screen"}
+    assert shares("seconds", [0, 31, 59, 61], with_design) == [
+        "baseline",
+        "screen",
+        "screen",
+        "confirm",
+    ]
+    assert shares("seconds", [61], with_design - {"confirm"}) == ["screen"]
+
+
 def test__left_out__baselines_not_trained__are_named_in_order():
     assert left_out(["a", "b", "c"], {"b"}) == ("a", "c")
