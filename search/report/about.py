@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ class About:
         fingerprint: hash of the prepared data, its splits, windows and masks.
         seeds: training seeds of the finished trials, each once.
         facts: versions and machine of the newest trial that was trained, by name.
+        letters: what each letter of a code stands for: mixers of the trials, each once.
     """
 
     study: str
@@ -33,6 +34,7 @@ class About:
     fingerprint: str = ""
     seeds: tuple[int, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    letters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def shown_store(self) -> str:
@@ -74,4 +76,15 @@ def about_study(store: Store, study: StudyRow, rows: Sequence[TrialRow], url: st
         fingerprint=str(study.attrs.get(FINGERPRINT, "")),
         seeds=tuple(sorted({row.seed for row in finished})),
         facts={str(name): str(value) for name, value in facts.items()},
+        letters=letters_of(rows),
     )
+
+
+def letters_of(rows: Iterable[TrialRow]) -> dict[str, tuple[str, ...]]:
+    """The mixers behind the letters of the codes, in alphabetical order of the letters."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if len(row.code) == len(row.mixers):
+            for letter, mixer in zip(row.code, row.mixers, strict=True):
+                found.setdefault(letter, {})[mixer] = None
+    return {letter: tuple(found[letter]) for letter in sorted(found)}

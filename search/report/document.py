@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from search.report import reproduce
+from search.report import reproduce, words
 from search.report import study as study_part
 from search.report.chapters import CHAPTERS
 from search.report.paragraph import headline, rest
@@ -51,10 +51,20 @@ def document_of(answer: Answer, about: About) -> Document:
             )
     again = tuple(part for part in reproduce.sections(answer, about) if part)
     filled.append(FilledChapter("reproduce", reproduce.TITLE, reproduce.LEAD, again))
+    filled.append(FilledChapter("words", words.TITLE, words.LEAD, (words.section(),)))
     return Document(
         title=f"Answer of {about.study}",
         headline=headline(answer),
         rest=rest(answer),
-        study=study_part.section(answer, about.study),
+        study=_study(answer, about),
         chapters=tuple(filled),
     )
+
+
+def _study(answer: Answer, about: About) -> Section:
+    """What ran, and what the letters of the codes mean."""
+    section = study_part.section(answer, about.study)
+    if not about.letters:
+        return section
+    letters = (f"{letter} = {' or '.join(mixers)}" for letter, mixers in about.letters.items())
+    return replace(section, lines=(*section.lines, f"letters: {'; '.join(letters)}"))

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from simulated import ATTENTION, Simulation, question, row
 
-from search.report.about import About
+from search.report.about import About, letters_of
 from search.report.chapters import CHAPTERS
 from search.report.markdown import render_markdown
 from search.report.page import render_html, script_json
@@ -102,7 +102,7 @@ def test__render_html__structure__headings_in_steps_tables_with_scopes_figures_w
 def test__render_html__chapters__in_the_order_of_the_list():
     outline = Outline(page(made(24)))
     anchors = [a["href"].removeprefix("#") for a in outline.all("a")[1:]]
-    assert anchors == [*(chapter.key for chapter in CHAPTERS), "reproduce"]
+    assert anchors == [*(chapter.key for chapter in CHAPTERS), "reproduce", "words"]
 
 
 def test__render_html__hostile_names_and_errors__shown_and_never_run():
@@ -137,7 +137,7 @@ def test__render_markdown__order__that_of_the_page():
     simulation = made(24)
     text = render_markdown(simulation.answer(), About(study="demo", facts=FACTS))
     headings = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
-    assert headings == [*(chapter.title for chapter in CHAPTERS), "How to reproduce"]
+    assert headings == [*(chapter.title for chapter in CHAPTERS), "How to reproduce", "Words"]
     assert text.index("**For the task") < text.index("## Verdicts")
 
 
@@ -168,6 +168,19 @@ def test__report__failures__grouped_with_their_cause():
         simulation.rows.append(row(number, (A,) * 4, state="failed", error="ValueError: boom"))
     text = Outline(page(simulation)).text
     assert "failed ValueError: boom 2 AAAA 50" in text
+
+
+def test__letters_of__codes__every_mixer_of_a_letter_once():
+    rows = [row(0, (A, S)), row(1, (S, S)), replace(row(2, ("attention", S)), code="AS")]
+    assert letters_of(rows) == {"A": (A, "attention"), "S": (S,)}
+    assert letters_of([replace(row(0, (A, S)), code="")]) == {}
+
+
+def test__report__letters__explained_beside_the_answer():
+    simulation = made(6)
+    about = About("demo", letters=letters_of(simulation.rows))
+    text = Outline(render_html(simulation.answer(), simulation.rows, about)).text
+    assert f"letters: A = {A}; " in text.split("Verdicts")[0]
 
 
 def test__script_json__text_that_ends_a_script__cannot():
