@@ -22,6 +22,7 @@ DRAWS = 1000
 MANY = 200
 """So many rows may be on the front; with more, fewer draws are made."""
 
+BEYOND_DOUBT = 1e-4
 OWN_RUNS = 3
 
 Values = NDArray[np.float64]
@@ -46,6 +47,11 @@ class Estimates:
     n: Values
     is_own: Marks
 
+    def interval(self, level: float) -> tuple[Values, Values]:
+        """Ends of t intervals, (N, k) each; NaN where noise is not known."""
+        reach = stats.t.ppf((1 + level) / 2, self.df) * self.error
+        return self.values - reach, self.values + reach
+
     @property
     def error(self) -> Values:
         """Standard error of each value, (N, k)."""
@@ -56,39 +62,46 @@ class Estimates:
 def nondominated(values: Values) -> Marks:
     """Marks the rows (low is good) that no other row equals or beats everywhere and beats once."""
     kept = np.zeros(len(values), dtype=bool)
-    # In this order no row is beaten by a later one, so the front so far is all to compare with.
-    for index in np.lexsort(values.T[::-1]):
-        front = values[kept]
-        as_good = np.all(front <= values[index], axis=1)
-        kept[index] = not np.any(as_good & np.any(front < values[index], axis=1))
+    # In this order no row is beaten by a later one, so the first that is left is on the front.
+    left = np.lexsort(values.T[::-1])
+    columns = values.T[:, left]
+    while len(left):
+        kept[left[0]] = True
+        mine = columns[:, :1]
+        beaten = np.logical_and.reduce(columns >= mine) & np.logical_or.reduce(columns > mine)
+        beaten[0] = True
+        left, columns = left[~beaten], columns[:, ~beaten]
     return kept
 
 
 def front_probability(estimates: Estimates, *, seed: int, draws: int = DRAWS) -> Values:
     """Returns each row's share of draws on the front; NaN for all where noise is not known."""
     n_rows = len(estimates.values)
-    result = np.zeros(n_rows)
     if np.isnan(estimates.sd).any():
         return np.full(n_rows, np.nan)
     # Whatever a row beyond all doubt beats, its own conqueror beats too.
-    kept = np.flatnonzero(~_hopeless(estimates))
+    kept = np.flatnonzero(~hopeless(estimates))
     chosen = subset(estimates, kept)
     if len(kept) > MANY:
-        draws = max(DRAWS // 10, DRAWS * MANY // len(kept))
+        draws = max(draws // 10, draws * MANY // len(kept))
     generator = np.random.default_rng(seed)
-    shape = (draws, *chosen.values.shape)
-    scale = np.sqrt(chosen.df / generator.chisquare(chosen.df, size=shape))
-    # A pooled SD is too small, or too large, for all that share it at once.
-    for column in range(shape[2]):
-        shared = ~chosen.is_own[:, column]
-        if shared.any():
-            scale[:, shared, column] = scale[:, shared, column][:, :1]
-    drawn = chosen.values + chosen.error * scale * generator.standard_normal(shape)
-    for index in range(len(kept)):
-        mine = drawn[:, index : index + 1]
-        beaten = np.all(drawn <= mine, axis=2) & np.any(drawn < mine, axis=2)
-        result[kept[index]] = 1.0 - np.any(beaten, axis=1).mean()
+    counted = np.zeros(len(kept))
+    for _ in range(draws):
+        counted += nondominated(drawn(chosen, generator))
+    result = np.zeros(n_rows)
+    result[kept] = counted / draws
     return result
+
+
+def drawn(estimates: Estimates, generator: np.random.Generator) -> Values:
+    """Draws what the true values may be."""
+    scale = np.sqrt(estimates.df / generator.chisquare(estimates.df))
+    # A pooled SD is too small, or too large, for all that share it at once.
+    for column, is_own in enumerate(estimates.is_own.T):
+        scale[~is_own, column] = scale[~is_own, column][:1]
+    noise = generator.standard_normal(estimates.values.shape)
+    found: Values = estimates.values + estimates.error * scale * noise
+    return found
 
 
 def estimates_of(
@@ -127,17 +140,16 @@ def subset(estimates: Estimates, rows: NDArray[np.intp] | Marks) -> Estimates:
     )
 
 
-def _hopeless(estimates: Estimates) -> Marks:
-    """Marks rows that some row beats in every measure by more than noise could ever make up."""
-    reach = stats.t.ppf(1 - 1e-6, estimates.df) * estimates.error
-    low, high = estimates.values - reach, estimates.values + reach
-    has_noise = estimates.error > 0
-    found = np.zeros(len(low), dtype=bool)
-    for index in range(len(low)):
-        if found[index]:
-            continue
-        ahead = np.where(has_noise | has_noise[index], high[index] < low, high[index] <= low)
-        better = np.any(high[index] < low, axis=1)
-        beaten = np.all(ahead, axis=1) & better
-        found |= beaten
+def hopeless(estimates: Estimates) -> Marks:
+    """Marks rows that some row beats in every measure by more than noise could make up."""
+    reach = stats.t.ppf(1 - BEYOND_DOUBT, estimates.df) * estimates.error
+    low, high = (estimates.values - reach).T, (estimates.values + reach).T
+    has_noise = (reach > 0).T
+    found = np.zeros(low.shape[1], dtype=bool)
+    # Whoever beats a row by its upper ends has an upper end on the front of those.
+    for index in np.flatnonzero(nondominated(high.T)):
+        mine, is_noisy = high[:, [index]], has_noise[:, [index]]
+        better = mine < low
+        ahead = better | ((mine <= low) & ~(has_noise | is_noisy))
+        found |= np.logical_and.reduce(ahead) & np.logical_or.reduce(better)
     return found

@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from search.answers.arms import Arm
 from search.answers.front import Estimates, estimates_of, front_probability, nondominated, subset
@@ -27,6 +26,7 @@ from search.measures import COSTS, Measure
 from search.rows import TrialRow
 
 CERTAIN = 0.95
+LEVEL = 0.95
 
 Word = Literal["on the front", "possibly", "dominated", "over a limit", "unknown"]
 
@@ -99,22 +99,26 @@ def front_of(arms: Sequence[Arm], question: Question) -> Front:
     known.sort(key=lambda pair: measures[0].sign * fmean(pair[1][0]))
     allowed = np.array([are_within(arm.rows, question.limits) for arm, _ in known], dtype=bool)
     estimates = estimates_of([columns for _, columns in known], measures)
-    probability = np.full(len(known), np.nan)
-    best = np.zeros(len(known), dtype=bool)
-    if allowed.any():
-        within = subset(estimates, allowed)
-        best[allowed] = nondominated(within.values)
-        probability[allowed] = front_probability(within, seed=question.seed)
-    points = tuple(
-        _point(arm, columns, measures, estimates, index, bool(best[index]), probability[index])
-        if allowed[index]
-        else _point(arm, columns, measures, estimates, index, False, None)
-        for index, (arm, columns) in enumerate(known)
+    points = _points(known, measures, estimates)
+    within = subset(estimates, allowed)
+    places = zip(
+        np.flatnonzero(allowed),
+        nondominated(within.values),
+        front_probability(within, seed=question.seed),
+        strict=True,
     )
+    for index, is_best, share in places:
+        probability = _or_none(float(share))
+        points[index] = replace(
+            points[index],
+            is_best=bool(is_best),
+            probability=probability,
+            word=_word(probability),
+        )
     unsure = bool(known) and bool(np.isnan(estimates.sd).any())
     return Front(
         measures=measures,
-        points=points,
+        points=tuple(points),
         left_out=len(arms) - len(known),
         conditions=conditions,
         reason="no architecture has repeats yet, so noise is not known" if unsure else "",
@@ -149,46 +153,43 @@ def _readings(
     ]
 
 
-def _point(
-    arm: Arm,
-    columns: Sequence[Sequence[float]],
+def _points(
+    known: Sequence[tuple[Arm, Sequence[Sequence[float]]]],
     measures: Sequence[Measure],
     estimates: Estimates,
-    index: int,
-    is_best: bool,
-    probability: float | None,
-) -> FrontPoint:
-    values, low, high = [], [], []
-    for column, measure in enumerate(measures):
-        middle = measure.sign * float(estimates.values[index, column])
-        error = float(estimates.error[index, column])
-        reach = float(stats.t.ppf(0.975, estimates.df[index, column])) * error if error else 0.0
-        ends = (middle, middle - reach, middle + reach)
-        if measure.origin == "measured":
-            ends = (math.exp(ends[0]), math.exp(ends[1]), math.exp(ends[2]))
-        values.append(ends[0])
-        low.append(None if math.isnan(error) else ends[1])
-        high.append(None if math.isnan(error) else ends[2])
-    known = None if probability is None or math.isnan(probability) else float(probability)
-    return FrontPoint(
-        arch_id=arm.arch_id,
-        code=arm.code,
-        roles=arm.roles,
-        values=tuple(values),
-        low=tuple(low),
-        high=tuple(high),
-        n=len(columns[0]),
-        is_best=is_best,
-        probability=known,
-        word=_word(probability, known),
-    )
+) -> list[FrontPoint]:
+    """The architectures with their values in the measures' units; the place comes later."""
+    columns = []
+    for ends in (estimates.values, *estimates.interval(LEVEL)):
+        turned = ends * [measure.sign for measure in measures]
+        is_log = [measure.origin == "measured" for measure in measures]
+        turned[:, is_log] = np.exp(turned[:, is_log])
+        columns.append(turned)
+    middle, one, other = columns
+    return [
+        FrontPoint(
+            arch_id=arm.arch_id,
+            code=arm.code,
+            roles=arm.roles,
+            values=tuple(middle[row].tolist()),
+            low=tuple(map(_or_none, np.minimum(one[row], other[row]).tolist())),
+            high=tuple(map(_or_none, np.maximum(one[row], other[row]).tolist())),
+            n=len(readings[0]),
+            is_best=False,
+            probability=None,
+            word="over a limit",
+        )
+        for row, (arm, readings) in enumerate(known)
+    ]
 
 
-def _word(probability: float | None, known: float | None) -> Word:
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _word(probability: float | None) -> Word:
     if probability is None:
-        return "over a limit"
-    if known is None:
         return "unknown"
-    if known >= CERTAIN:
+    if probability >= CERTAIN:
         return "on the front"
-    return "dominated" if known <= 1 - CERTAIN else "possibly"
+    return "dominated" if probability <= 1 - CERTAIN else "possibly"
