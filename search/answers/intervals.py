@@ -18,7 +18,7 @@ IDENTICAL = "identical repeats"
 POWER = 0.8
 RESAMPLES = 1000
 MAX_RUNS = 100_000
-MOST_DF_PER_RUN_DF = 1.5
+MOST_DF_PER_RUN_DF = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def difference(left: Sequence[float], right: Sequence[float], *others: Part) -> 
 
     Few runs look quiet by luck, and then a well-known other part would lend the sum many degrees of
     freedom: 95 % intervals of two runs a side would cover as little as 89 %. The sum has therefore
-    at most 1.5 times those of all runs.
+    at most twice those of all runs.
 
     Args:
         left: one value per run, at least one.
