@@ -30,6 +30,8 @@ def section(answer: Answer, room: Room | None) -> Section:
         lines.append("no trained stack keeps the limits, so there is no pick")
     if bounds.reference_is_within is False:
         lines.append("all-attention is over a limit: it is compared with, but cannot be the pick")
+    if room is not None:
+        lines = ["; ".join([lines[0], *(line.partition(":")[0] for line in lines[1:])])]
     return Section("Limits", lines=tuple(lines), about=ABOUT)
 
 

@@ -22,12 +22,13 @@ def section(answer: Answer, room: Room | None) -> Section:
     found = answer.speed_up
     if found is None or found.measured is None:
         return Section("Speed-up")
-    why = f" ({'; '.join(found.because)})" if found.because else ""
-    counted = f"; by FLOPs {found.counted:.2f}, a guide" if found.counted else ""
     faster = f"{found.candidate} is {ratio_text(found.measured)} times as fast as all-attention"
-    lines = [f"real? {found.real}{why}: {faster}{counted}"]
+    counted = f"; by FLOPs {found.counted:.2f}, a guide" if found.counted else ""
     if room is not None:
-        return Section("Speed-up", lines=tuple(lines))
+        why = f" ({found.because[0]})" if found.real == "no" else ""
+        return Section("Speed-up", lines=(f"{faster}{counted}; real? {found.real}{why}",))
+    why = f" ({'; '.join(found.because)})" if found.because else ""
+    lines = [f"real? {found.real}{why}: {faster}{counted}"]
     if found.shorter is not None and found.shorter_measured is not None:
         lines.append(
             f"{found.shorter}, with fewer layers, is {ratio_text(found.shorter_measured)} times as "

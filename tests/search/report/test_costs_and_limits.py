@@ -35,7 +35,10 @@ def test__speed_up_section__page__word_ratios_and_conditions():
 
 
 def test__speed_up_section__terminal_or_nothing_measured__one_line_or_none():
-    assert len(speedup.section(replace(ANSWER, speed_up=FOUND), ROOM).lines) == 1
+    assert speedup.section(replace(ANSWER, speed_up=FOUND), ROOM).lines == (
+        "SSSA is 1.32 [1.25, 1.38] times as fast as all-attention; by FLOPs 1.41, a guide; "
+        "real? no (SS, with fewer layers, is at least as fast and not worse)",
+    )
     assert not speedup.section(replace(ANSWER, speed_up=None), None).lines
     close = replace(FOUND, measured=Ratio(1.003, 1.0012, 1.0049, 5, 5))
     text = speedup.section(replace(ANSWER, speed_up=close), None).lines[0]
@@ -58,6 +61,8 @@ def test__limits_section__bounds__in_their_units_with_what_keeps_them():
         "max_params 200 k, max_latency 5 ms, max_loss 2.9 nats: 3 of 5 trained stacks keep them"
     )
     assert lines[1].startswith("all-attention is over a limit")
+    [brief] = limits.section(replace(ANSWER, bounds=bounds), ROOM).lines
+    assert brief == f"{lines[0]}; all-attention is over a limit"
     none = replace(bounds, n_within=0, n_over=5)
     assert "no pick" in limits.section(replace(ANSWER, bounds=none), None).lines[1]
     assert not limits.section(ANSWER, None).lines
