@@ -19,7 +19,7 @@ from search.errors import InputError, NothingThereError, RunFailedError
 from search.finalists import repeats_of_first
 from search.listed import is_listed, n_stacks, n_trainings
 from search.messages import TrialFailure
-from search.phases import left_out, quotas
+from search.phases import left_out, n_runs, quotas
 from search.rows import Phase, TrialRow
 from search.space import Labels, Space
 
@@ -183,7 +183,9 @@ def shares_of(study: StudySpec, n_trials: int) -> tuple[Mapping[Phase, int], tup
         everything: dict[Phase, int] = {"baseline": 0, "search": 0, "confirm": n_trials}
         return everything, (), n_trials // n_stacks(study)
     listed = baselines(study)
-    phases = quotas(n_trials, len(listed))
+    first = quotas(n_trials, len(listed))["baseline"]
+    n_screen = n_runs(study, [baseline.labels for baseline in listed[:first]])
+    phases = quotas(n_trials, len(listed), n_screen)
     return phases, tuple(baseline.role for baseline in listed), repeats_of(phases)
 
 

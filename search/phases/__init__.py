@@ -6,6 +6,7 @@ A phase is one `PhaseSource`: it says whether something is left to train and wha
 
 from search.phases.base import Ask, Choice, ChoiceKey, PhaseSource
 from search.phases.quotas import Agenda, left_out, next_phase, quotas
+from search.phases.screen import n_runs
 from search.phases.sources import phase_sources
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ChoiceKey",
     "PhaseSource",
     "left_out",
+    "n_runs",
     "next_phase",
     "phase_sources",
     "quotas",

@@ -38,11 +38,20 @@ class Agenda:
     is_listed: bool = False
 
 
-def quotas(n_trials: int, listed_baselines: int) -> dict[Phase, int]:
-    """Splits a budget of trials into phases; the parts sum to ``n_trials``."""
+def quotas(n_trials: int, listed_baselines: int, n_screen: int = 0) -> dict[Phase, int]:
+    """Splits a budget of trials into phases; the parts sum to ``n_trials``.
+
+    Args:
+        n_trials: The budget.
+        listed_baselines: Length of the baselines' list.
+        n_screen: Runs of a design to set apart from the search's part; those that fit.
+    """
     baselines = min(n_trials // 3, listed_baselines)
     confirm = n_trials // 3 if n_trials >= MIN_TRIALS_TO_CONFIRM else 0
-    return {"baseline": baselines, "search": n_trials - baselines - confirm, "confirm": confirm}
+    middle = n_trials - baselines - confirm
+    screen = min(n_screen, middle)
+    apart: dict[Phase, int] = {"screen": screen} if screen else {}
+    return {"baseline": baselines, **apart, "search": middle - screen, "confirm": confirm}
 
 
 def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from search.phases.base import Ask, Choice
 from search.phases.exploration import SearchPhase
 from search.rows import Phase, TrialRow
-from search.space import Space
+from search.space import Labels, Space
+from search.strategies.base import DesignStrategy
+from search.strategies.screen_plan import screening_of
 
 if TYPE_CHECKING:
-    from search.strategies.screen import Screen
     from search.study import StudySpec
 
 
@@ -20,7 +21,7 @@ class ScreenPhase:
 
     phase: Phase = "screen"
 
-    def __init__(self, study: StudySpec, space: Space, strategy: Screen) -> None:
+    def __init__(self, study: StudySpec, space: Space, strategy: DesignStrategy) -> None:
         self.space = space
         self.strategy = strategy
         self.search = SearchPhase(study, space, strategy)
@@ -44,3 +45,17 @@ class ScreenPhase:
                     proposal.labels, attrs=proposal.attrs, study_attrs=proposal.study_attrs
                 )
         return None
+
+
+def n_runs(study: StudySpec, trained: Collection[Labels]) -> int:
+    """Returns how many runs a study's design has beside what is trained.
+
+    Counted for the cheap mixer of the baselines; with another, two halves more are to be trained.
+    """
+    if study.strategy.name != "screen":
+        return 0
+    space = Space.of(study)
+    levels = study.baselines.reference, study.baselines.cheap
+    screening = screening_of([tuple(layer) for layer in space.layers], *levels, {})
+    runs = screening.runs if screening else ()
+    return sum(labels in space and labels not in trained for labels in runs)

@@ -13,7 +13,7 @@ from search.phases.exploration import SearchPhase
 from search.phases.listed import ListedPhase
 from search.phases.screen import ScreenPhase
 from search.space import Space
-from search.strategies.base import Strategy
+from search.strategies.base import DesignStrategy, Strategy
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -24,18 +24,10 @@ def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ..
     if is_listed(study):
         return (ListedPhase(study),)
     space, listed = Space.of(study), baselines(study)
+    screen = (ScreenPhase(study, space, strategy),) if isinstance(strategy, DesignStrategy) else ()
     return (
         BaselinePhase(listed),
-        *screen_phases(study, space, strategy),
+        *screen,
         SearchPhase(study, space, strategy),
         ConfirmPhase(study, space, listed),
     )
-
-
-def screen_phases(study: StudySpec, space: Space, strategy: Strategy) -> tuple[PhaseSource, ...]:
-    """Returns the phase of the design where the study's strategy has one."""
-    if study.strategy.name != "screen":
-        return ()
-    from search.strategies.screen import Screen
-
-    return (ScreenPhase(study, space, strategy),) if isinstance(strategy, Screen) else ()

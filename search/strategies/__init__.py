@@ -4,10 +4,18 @@
 one. Each strategy keeps nothing between calls: it sees the rows of the store and proposes.
 """
 
-from search.strategies.base import History, PastTrial, Proposal, Strategy, trial_seed
+from search.strategies.base import (
+    DesignStrategy,
+    History,
+    PastTrial,
+    Proposal,
+    Strategy,
+    trial_seed,
+)
 from search.strategies.catalog import make_strategy, offered, option_problems
 
 __all__ = [
+    "DesignStrategy",
     "History",
     "PastTrial",
     "Proposal",

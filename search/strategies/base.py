@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 from search.space import Labels, Space
 
@@ -86,6 +86,17 @@ class Strategy(Protocol):
         Returns:
             The proposal, or None when this strategy has nothing left to propose.
         """
+
+
+@runtime_checkable
+class DesignStrategy(Strategy, Protocol):
+    """A strategy that asks for the runs of a design before anything else."""
+
+    def is_screening(self, space: Space, history: History) -> bool:
+        """Whether a run of the design is left."""
+
+    def is_of_design(self, proposal: Proposal | None) -> TypeGuard[Proposal]:
+        """Whether a proposal is a run of the design."""
 
 
 def trial_seed(study_seed: int, number: int, sub_seed: int = 0) -> int:

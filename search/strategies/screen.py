@@ -254,7 +254,6 @@ class Screen(OptunaSampler):
             return False
         return bool(runs_left(screening, history.taken, space.__contains__))
 
-    @staticmethod
-    def is_of_design(proposal: Proposal | None) -> TypeGuard[Proposal]:
+    def is_of_design(self, proposal: Proposal | None) -> TypeGuard[Proposal]:
         """Whether a proposal is a run of the design."""
         return proposal is not None and NOTE in proposal.attrs

@@ -136,10 +136,10 @@ def test__next_phase__design__comes_between_baselines_and_search():
 @given(budget=st.integers(1, 80), n_screen=st.integers(0, 60))
 def test__next_phase__design__has_all_of_the_searchs_share_if_need_be(budget, n_screen):
     _, by_phase = screened(n_screen, budget)
-    shares = quotas(budget, 10)
-    assert by_phase.get("screen", 0) == min(n_screen, shares["search"])
-    assert by_phase.get("screen", 0) + by_phase.get("search", 0) == shares["search"]
-    assert by_phase.get("confirm", 0) == shares["confirm"]
+    shares = quotas(budget, 10, n_screen)
+    assert sum(shares.values()) == budget
+    assert shares.get("screen", 0) + shares["search"] == quotas(budget, 10)["search"]
+    assert by_phase == {phase: n for phase, n in shares.items() if n}
 
 
 def test__next_phase__time__design_has_the_middle_third_until_it_is_complete():

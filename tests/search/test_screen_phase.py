@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.replay import spend
 from search.baselines import baselines
-from search.phases import Ask, phase_sources
+from search.phases import Ask, n_runs, phase_sources, quotas
 from search.rows import TrialRow
 from search.space import Space
 from search.strategies import make_strategy
@@ -120,6 +120,17 @@ def test__screen_phase__runs_taken_by_other_workers__takes_the_next():
         chosen.append(choice.labels)
     assert len(chosen) == len(set(chosen)) == 16
     assert all(labels in Space.of(study) for labels in chosen)
+
+
+@pytest.mark.parametrize("budget", [1, 6, 12, 24, 45])
+def test__quotas__runs_of_the_design__are_those_that_are_trained(budget):
+    study = study_of()
+    listed = baselines(study)
+    first = quotas(budget, len(listed))["baseline"]
+    runs = n_runs(study, [baseline.labels for baseline in listed[:first]])
+    planned = quotas(budget, len(listed), runs)
+    done = Counter(row.phase for row in replay(study, budget))
+    assert done == {phase: n for phase, n in planned.items() if n}
 
 
 def test__phase_sources__other_strategy__has_no_design():
