@@ -1,6 +1,7 @@
 import math
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from simulated import ATTENTION, Simulation, question, row
@@ -66,6 +67,7 @@ WORLDS = {
 }
 
 
+@cache
 def answer_in(world):
     mean, sd, budget, changes = WORLDS[world]
     simulation = Simulation(mean, lambda layers: sd, asked=question(**changes), seed=1)

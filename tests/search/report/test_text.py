@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from simulated import ATTENTION, Simulation, question, row
@@ -17,6 +18,7 @@ def mean(layers):
     return 2.75 + 0.3 * 0.5**cheap + 0.1 * (4 - len(layers))
 
 
+@cache
 def answer_of(budget, *, sd=0.005, **changes):
     return Simulation(mean, lambda layers: sd, asked=question(**changes), seed=1).run(budget)
 
