@@ -14,7 +14,7 @@ def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" =
     Args:
         store: Where they are.
         study: The study.
-        rows: Its trials with their curves, if they are at hand.
+        rows: Its trials with their curves and documents, if they are at hand.
 
     Raises:
         InputError: The study's spec cannot be built here, as when a mixer is not installed.
@@ -22,8 +22,9 @@ def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" =
     from search.answers.answer import answer_study
     from search.cli.opening import spec_of
 
-    rows = store.rows(study.name) if rows is None else rows
-    return answer_study(rows, spec_of(study), device=_device(store, rows))
+    rows = store.rows(study.name, documents=True) if rows is None else rows
+    look = max(1, len(store.looks(study.name)))
+    return answer_study(rows, spec_of(study), device=_device(store, rows), look=look)
 
 
 def _device(store: "Store", rows: "list[TrialRow]") -> str | None:

@@ -28,7 +28,7 @@ def best(
 
     with open_store(store) as opened:
         found = find_study(opened, study)
-        rows = opened.rows(found.name)
+        rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)
         require_finished(answer, found)
         leader = next((row for row in answer.leaders if row.arch_id == answer.pick), None)

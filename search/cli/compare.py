@@ -30,14 +30,14 @@ def compare(
     with open_store(store) as opened:
         studies = (opened.study(first), opened.study(second))
         differing = allowed_differences(*studies)
-        rows = (opened.rows(studies[0].name), opened.rows(studies[1].name))
+        rows = [opened.rows(study.name, documents=True) for study in studies]
         answers = (
             answer_of(opened, studies[0], rows[0]),
             answer_of(opened, studies[1], rows[1]),
         )
     for answer, study in zip(answers, studies, strict=True):
         require_finished(answer, study)
-    sides = side_by_side((studies[0].name, studies[1].name), answers, rows, differing)
+    sides = side_by_side((studies[0].name, studies[1].name), answers, (rows[0], rows[1]), differing)
     if json:
         print_json(sides.to_dict())
     else:

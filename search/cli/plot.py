@@ -42,7 +42,7 @@ def plot(
     kinds, name = kinds_and_study(words or [])
     with open_store(store) as opened:
         found = find_study(opened, name)
-        rows = opened.rows(found.name)
+        rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)
     require_finished(answer, found)
     stem = found.name if len(kinds) > 1 else f"{found.name}-{kinds[0]}"

@@ -51,7 +51,7 @@ def report(
     form = "json" if json else output_format or _form_of(output)
     with open_store(store) as opened:
         found = find_study(opened, study)
-        rows = opened.rows(found.name)
+        rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)
         about = about_study(opened, found, rows, store)
         with suppress(StoreError):  # an answer that cannot be kept can still be read

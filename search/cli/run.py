@@ -231,7 +231,7 @@ def print_answer(store: "Store", outcome: "RunOutcome", url: str, *, json: bool)
     from search.report.text import render
 
     row = store.study(outcome.study)
-    rows = store.rows(row.name)
+    rows = store.rows(row.name, documents=True)
     answer = answer_of(store, row, rows)
     store.save_verdicts(row.id, answer.verdict_rows())
     if json:
