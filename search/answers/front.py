@@ -9,7 +9,7 @@ the mean, the SD itself from its chi-square distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,9 @@ MANY = 200
 
 BEYOND_DOUBT = 1e-4
 OWN_RUNS = 3
+
+Readings = Mapping[int, float]
+"""One value per run, by seed."""
 
 Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -104,19 +107,26 @@ def drawn(estimates: Estimates, generator: np.random.Generator) -> Values:
     return found
 
 
-def estimates_of(
-    readings: Sequence[Sequence[Sequence[float]]], measures: Sequence[Measure]
-) -> Estimates:
-    """Puts readings, by architecture and measure, into estimates with their noise."""
+def estimates_of(readings: Sequence[Sequence[Readings]], measures: Sequence[Measure]) -> Estimates:
+    """Puts readings, by architecture and measure, into estimates with their noise.
+
+    A seed decides initialisation, data order and masks for every architecture, so one is luckier
+    than another for all of them. Means of metrics are therefore taken over the seeds that all
+    architectures share; other seeds only tell the noise.
+    """
     shape = (len(readings), len(measures))
+    shared = shared_seeds(readings, measures)
     values, sd, df, n = np.zeros(shape), np.zeros(shape), np.ones(shape), np.ones(shape)
     own = np.zeros(shape, dtype=bool)
     for column, measure in enumerate(measures):
-        runs = [np.asarray(row[column], dtype=np.float64) for row in readings]
+        runs = [np.asarray(list(row[column].values())) for row in readings]
         if measure.origin == "measured":
             runs = [np.log(run) for run in runs]
-        values[:, column] = [measure.sign * run.mean() for run in runs]
-        n[:, column] = [len(run) for run in runs]
+        weighed = runs
+        if measure.origin == "metric" and shared:
+            weighed = [np.asarray([row[column][seed] for seed in shared]) for row in readings]
+        values[:, column] = [measure.sign * run.mean() for run in weighed]
+        n[:, column] = [len(run) for run in weighed]
         if measure.origin == "counted":
             continue
         freedom = np.array([len(run) - 1.0 for run in runs])
@@ -127,6 +137,15 @@ def estimates_of(
         sd[:, column] = np.where(own[:, column], np.sqrt(squares), pooled)
         df[:, column] = np.where(own[:, column], freedom, max(total, 1.0))
     return Estimates(values, sd, df, n, own)
+
+
+def shared_seeds(
+    readings: Sequence[Sequence[Readings]], measures: Sequence[Measure]
+) -> tuple[int, ...]:
+    """Returns the seeds under which every architecture has every metric; empty for none."""
+    columns = [i for i, measure in enumerate(measures) if measure.origin == "metric"]
+    found = [set(row[column]) for row in readings for column in columns]
+    return tuple(sorted(set.intersection(*found))) if found else ()
 
 
 def subset(estimates: Estimates, rows: NDArray[np.intp] | Marks) -> Estimates:

@@ -13,13 +13,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Literal
 
 import numpy as np
 
 from search.answers.arms import Arm
-from search.answers.front import Estimates, estimates_of, front_probability, nondominated, subset
+from search.answers.front import (
+    Estimates,
+    Readings,
+    estimates_of,
+    front_probability,
+    nondominated,
+    subset,
+)
 from search.answers.question import Question
 from search.limits import are_within
 from search.measures import COSTS, Measure
@@ -39,11 +45,12 @@ class FrontPoint:
         arch_id: The architecture.
         code: One character a layer.
         roles: Names as a baseline.
-        values: Mean of its readings, by objective.
+        values: Mean of its readings, by objective; metrics over the seeds that all architectures
+            share.
         low: Lower ends of their 95 % intervals; equal to the values where there is no noise, None
             where the noise is not known.
         high: Upper ends.
-        n: Runs behind the values.
+        n: Runs behind the first value.
         is_best: Whether no other's means are as good in every objective and better in one.
         probability: Share of the draws in which it is on the front; None where noise is not known.
         word: ``on the front`` (95 % or more), ``dominated`` (5 % or less), ``possibly``,
@@ -96,7 +103,6 @@ def front_of(arms: Sequence[Arm], question: Question) -> Front:
     conditions = _usual_conditions(arms, measures)
     readings = [_readings(arm, measures, conditions) for arm in arms]
     known = [(arm, columns) for arm, columns in zip(arms, readings, strict=True) if all(columns)]
-    known.sort(key=lambda pair: measures[0].sign * fmean(pair[1][0]))
     allowed = np.array([are_within(arm.rows, question.limits) for arm, _ in known], dtype=bool)
     estimates = estimates_of([columns for _, columns in known], measures)
     points = _points(known, measures, estimates)
@@ -118,7 +124,7 @@ def front_of(arms: Sequence[Arm], question: Question) -> Front:
     unsure = bool(known) and bool(np.isnan(estimates.sd).any())
     return Front(
         measures=measures,
-        points=tuple(points),
+        points=tuple(sorted(points, key=lambda point: measures[0].sign * point.values[0])),
         left_out=len(arms) - len(known),
         conditions=conditions,
         reason="no architecture has repeats yet, so noise is not known" if unsure else "",
@@ -137,24 +143,24 @@ def _usual_conditions(
 
 def _readings(
     arm: Arm, measures: Sequence[Measure], conditions: tuple[str, str, int, int] | None
-) -> list[list[float]]:
+) -> list[Readings]:
     def compares(row: TrialRow, measure: Measure) -> bool:
         if measure.name not in ("latency", "throughput") or measure.origin == "metric":
             return True
         return row.latency is None or row.latency.conditions == conditions
 
     return [
-        [
-            value
+        {
+            row.seed: value
             for row in arm.rows
             if compares(row, measure) and (value := measure.value(row)) is not None
-        ]
+        }
         for measure in measures
     ]
 
 
 def _points(
-    known: Sequence[tuple[Arm, Sequence[Sequence[float]]]],
+    known: Sequence[tuple[Arm, Sequence[Readings]]],
     measures: Sequence[Measure],
     estimates: Estimates,
 ) -> list[FrontPoint]:
@@ -174,12 +180,12 @@ def _points(
             values=tuple(middle[row].tolist()),
             low=tuple(map(_or_none, np.minimum(one[row], other[row]).tolist())),
             high=tuple(map(_or_none, np.maximum(one[row], other[row]).tolist())),
-            n=len(readings[0]),
+            n=int(estimates.n[row, 0]),
             is_best=False,
             probability=None,
             word="over a limit",
         )
-        for row, (arm, readings) in enumerate(known)
+        for row, (arm, _) in enumerate(known)
     ]
 
 

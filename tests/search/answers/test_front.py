@@ -115,24 +115,40 @@ def test__front_probability__rows_beyond_doubt__change_nothing_by_being_left_out
     assert np.abs(quick - whole).max() < 0.1
 
 
+def by_seed(*values, start=0):
+    return dict(enumerate(values, start))
+
+
 def test__estimates_of__own_sd_from_three_runs_else_pooled_and_logarithms_of_times():
     readings = [
-        [[1.0, 1.2, 1.4], [10.0], [0.01, 0.02]],
-        [[2.0, 2.2], [20.0], [0.04]],
-        [[3.0], [30.0], [0.08, 0.08]],
+        [by_seed(1.0, 1.2, 1.4), by_seed(10.0), by_seed(0.01, 0.02)],
+        [by_seed(2.0, 2.2), by_seed(20.0), by_seed(0.04)],
+        [by_seed(3.0), by_seed(30.0), by_seed(0.08, 0.08)],
     ]
     found = estimates_of(readings, (ACCURACY, FLOPS, LATENCY))
     pooled = math.sqrt((2 * 0.04 + 1 * 0.02) / 3)
-    assert found.values[:, 0] == pytest.approx([-1.2, -2.1, -3.0])
+    assert found.values[:, 0] == pytest.approx([-1.0, -2.0, -3.0])
     assert found.sd[:, 0] == pytest.approx([0.2, pooled, pooled])
     assert found.df[:, 0].tolist() == [2, 3, 3]
-    assert found.n[:, 0].tolist() == [3, 2, 1]
+    assert found.n[:, 0].tolist() == [1, 1, 1]
     assert found.sd[:, 1].tolist() == [0, 0, 0]
     assert found.values[:, 2] == pytest.approx(np.log([math.sqrt(2e-4), 0.04, 0.08]))
+    assert found.n[:, 2].tolist() == [2, 1, 2]
     assert found.sd[:, 2] == pytest.approx([math.log(2) / 2] * 3)
 
 
+def test__estimates_of__means__are_over_the_seeds_that_all_share():
+    def means(*rows):
+        return estimates_of([[row] for row in rows], (LOSS,)).values[:, 0].tolist()
+
+    assert means(by_seed(1.0, 3.0, start=1), by_seed(2.0, 6.0, start=1)) == [2.0, 4.0]
+    # Seed 2 is hard for all; the row that has it must not look worse for it.
+    assert means(by_seed(1.0, 9.0, start=1), by_seed(2.0, start=1)) == [1.0, 2.0]
+    assert means(by_seed(1.0, 3.0, start=1), by_seed(2.0, start=7)) == [2.0, 2.0]
+
+
 def test__estimates_of__no_repeats__noise_is_unknown_never_zero():
-    found = estimates_of([[[1.0], [10.0]], [[2.0], [9.0]]], (LOSS, FLOPS))
+    readings = [[by_seed(1.0), by_seed(10.0)], [by_seed(2.0), by_seed(9.0)]]
+    found = estimates_of(readings, (LOSS, FLOPS))
     assert np.isnan(found.sd[:, 0]).all()
     assert np.isnan(front_probability(found, seed=0)).all()
