@@ -17,6 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from search.answers.verdicts import (
     contrasts_of,
     hybrid_beats_all,
 )
-from search.baselines import baselines
+from search.baselines import Baseline, baselines
 from search.finalists import finalists
 from search.phases import Choice, phase_sources
 from search.rows import Phase, TrialRow
@@ -67,6 +68,7 @@ def main() -> None:
     path = options.out / "calibration.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(row["world"], row["strategy"], row["budget"], row["replays"]) for row in rows}
+    share_distributions()
     studies = product(options.budgets, options.worlds, options.strategies)
     with path.open("a") as file:
         for budget, world, strategy in studies:
@@ -86,11 +88,21 @@ def main() -> None:
         draw(shown, options.out)
 
 
+def share_distributions() -> None:
+    """Lets Optuna's copies of a trial share its distributions, which nothing changes.
+
+    Copying them takes half of a replay's time.
+    """
+    from optuna.distributions import CategoricalDistribution
+
+    CategoricalDistribution.__deepcopy__ = lambda self, memo: self
+
+
 def calibrate(world: World, strategy: str, budget: int, replays: int) -> dict[str, Any]:
     """Replays a study so often and counts what its answers say."""
     counted: Counter[str] = Counter()
     for seed in range(replays):
-        counted.update(outcome(world, *study_of(world, strategy, budget, seed)))
+        counted.update(outcome(world, replayed(world, strategy, budget, seed)))
     facts = {"world": world.name, "strategy": strategy, "budget": budget, "replays": replays}
     return {**facts, **{name: counted[name] for name in COUNTED}}
 
@@ -112,11 +124,16 @@ COUNTED = (
 )
 
 
-def study_of(
-    world: World, strategy: str, budget: int, seed: int
-) -> tuple[StudySpec, list[TrialRow]]:
+@cache
+def frame() -> tuple[StudySpec, Space, tuple[Baseline, ...], Question]:
+    """The study that all replays share but for its seed."""
+    study = StudySpec().model_copy(update={"tolerance": TOLERANCE})
+    return study, Space.of(study), baselines(study), question_of(study)
+
+
+def replayed(world: World, strategy: str, budget: int, seed: int) -> list[TrialRow]:
     """Replays one study; seed sets both the world's disturbances and the strategy's choices."""
-    study = StudySpec().model_copy(update={"seed": seed, "tolerance": TOLERANCE})
+    study = frame()[0].model_copy(update={"seed": seed})
     sample = Sample(world, seed)
     sources = phase_sources(study, make_strategy(strategy, {}, seed))
 
@@ -145,14 +162,14 @@ def study_of(
             sampler_attrs=choice.attrs,
         )
 
-    return study, spend(budget, sources, len(baselines(study)), train)
+    return spend(budget, sources, len(frame()[2]), train)
 
 
-def outcome(world: World, study: StudySpec, rows: Sequence[TrialRow]) -> Iterator[str]:
+def outcome(world: World, rows: Sequence[TrialRow]) -> Iterator[str]:
     """Yields what is to be counted about one study's answer."""
-    question, space = question_of(study), Space.of(study)
+    study, space, listed, question = frame()
     arms = arms_of(rows, question)
-    chosen = finalists(study, space, baselines(study), rows)
+    chosen = finalists(study, space, listed, rows)
     found = finalists_of(arms, {item.role: item.labels for item in chosen}, question)
     mixers = tuple(space.choices)
     family = Family(layer_contrasts=question.n_layers * (len(mixers) - 1))

@@ -169,14 +169,22 @@ def runs_needed(
     room = (margin / z) ** 2 - floor**2
     if room <= 0:
         return None
-    n = max(2, math.ceil(min(MAX_RUNS, variance / room)))
-    while n < MAX_RUNS:
+
+    def clears(n: int) -> bool:
         df = df_per_run * (n - 1)
         t = float(stats.t.ppf(tail, df) + stats.t.ppf(POWER, df))
-        if t**2 * (variance / n + floor**2) <= margin**2:
-            return n
-        n += 1
-    return None
+        return t**2 * (variance / n + floor**2) <= margin**2
+
+    too_few = max(2, math.ceil(min(MAX_RUNS, variance / room))) - 1  # fewer than normal theory's
+    enough = too_few + 1
+    while not clears(enough):
+        too_few, enough = enough, 2 * enough
+        if too_few >= MAX_RUNS:
+            return None
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if clears(middle) else (middle, enough)
+    return enough if enough <= MAX_RUNS else None
 
 
 def provable(sd: float, n: int, level: float) -> float:
