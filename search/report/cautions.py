@@ -23,6 +23,7 @@ def cautions(answer: Answer) -> list[str]:
         _luck(answer),
         _lead(answer),
         _speed(answer),
+        _limits(answer),
         _recipe(answer),
         _left_out(answer),
         _reach(answer),
@@ -74,6 +75,12 @@ def _speed(answer: Answer) -> str:
     if saving is None or not saving.latency or saving.latency >= 1:
         return ""
     return "the cheaper stack was not faster than all-attention as measured"
+
+
+def _limits(answer: Answer) -> str:
+    if answer.bounds.reference_is_within is not False:
+        return ""
+    return "all-attention itself is over a limit"
 
 
 def _recipe(answer: Answer) -> str:

@@ -233,6 +233,8 @@ def _steps(question: Question) -> str:
 def _no_pick(answer: Answer) -> str:
     spent = answer.spent
     total = sum(spent.by_phase.values())
+    if answer.leaders and answer.bounds.limits and not answer.bounds.n_within:
+        return "no trained stack keeps the limits, so there is no pick."
     if answer.leaders:
         return "no stack of full depth has a result yet, so there is no pick."
     if not total:

@@ -43,7 +43,7 @@ def section(answer: Answer, room: Room | None) -> Section:
         )
         for point in points[:MOST_ROWS]
     )
-    lines = ["means over all seeds on the selection split; exploratory"]
+    lines = ["means on the selection split over the seeds that all stacks share; exploratory"]
     if len(points) > MOST_ROWS:
         lines.append(f"{plural(len(points) - MOST_ROWS, 'more stack')} may be on the front")
     if front.reason:
