@@ -8,7 +8,7 @@ that were refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mixers.config import MixerConfig
@@ -21,6 +21,7 @@ from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
 from search.rows import Claim, Counts, Phase, StudyRow, TrialRow
 from search.space import Labels, Space
 from search.strategies.base import Strategy
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
@@ -41,7 +42,7 @@ class Claims:
         strategy: Chooses the architectures of the search phase.
         budget: What may be spent.
         worker: The worker's id in the store.
-        key_of: Returns the training key of an architecture.
+        key_of: Returns the training key of an architecture under a recipe.
         flops_of: Returns the training FLOPs of an architecture.
         fingerprint: Hash of the data, kept with the study.
     """
@@ -55,7 +56,7 @@ class Claims:
         strategy: Strategy,
         budget: Budget,
         worker: int,
-        key_of: Callable[[EncoderSpec], str],
+        key_of: Callable[[EncoderSpec, Mapping[str, float]], str],
         flops_of: Callable[[EncoderSpec], int],
         fingerprint: str,
     ) -> None:
@@ -69,6 +70,7 @@ class Claims:
         self.fingerprint = fingerprint
         self.space = Space.of(study)
         self.baselines = baselines(study)
+        self.sweep = Sweep.of(study)
         self.sources = {source.phase: source for source in phase_sources(study, strategy)}
         self.counts: Counts | None = None
 
@@ -115,7 +117,12 @@ class Claims:
 
     def _agenda(self, rows: Sequence[TrialRow]) -> Agenda:
         open_phases = {source.phase for source in self.sources.values() if source.is_open(rows)}
-        return Agenda(len(self.baselines), frozenset(open_phases), is_listed(self.study))
+        return Agenda(
+            len(self.baselines),
+            frozenset(open_phases),
+            is_listed(self.study),
+            n_recipe=0 if self.sweep is None else len(tuple(self.sweep.runs())),
+        )
 
     def _end(self, agenda: Agenda) -> Ended:
         if self.counts is None:
@@ -181,7 +188,7 @@ class Claims:
             spec,
             seed=seed,
             seed_index=choice.seed_index,
-            training_key=self.key_of(spec),
+            training_key=self.key_of(spec, choice.recipe),
             role=choice.role,
             params=self.space.params(choice.labels) or {},
             attrs=dict(choice.attrs),

@@ -30,11 +30,14 @@ class Finalist:
 
 
 def explored(rows: Iterable[TrialRow], objective: str) -> list[TrialRow]:
-    """Returns the finished trials with the study's own seed: what finalists are chosen from."""
+    """Returns the finished trials of the study's seed and recipe: finalists come from these."""
     return [
         row
         for row in rows
-        if row.state == "completed" and row.seed_index == 0 and objective in row.selection
+        if row.state == "completed"
+        and row.seed_index == 0
+        and not row.recipe
+        and objective in row.selection
     ]
 
 
@@ -106,9 +109,9 @@ def next_finalist(
     """
     if not chosen:
         return None
-    repeats = Counter(row.mixers for row in rows if row.seed_index > 0)
+    repeats = Counter(row.mixers for row in rows if row.seed_index > 0 and not row.recipe)
     finalist = _served_next(in_order(chosen), repeats)
-    used = [row.seed_index for row in rows if row.mixers == finalist.labels]
+    used = [row.seed_index for row in rows if row.mixers == finalist.labels and not row.recipe]
     return finalist, max(used, default=0) + 1
 
 

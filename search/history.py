@@ -36,7 +36,7 @@ def history_of(
     Baselines inside the space are among them. Repeats with fresh seeds are not: they were made
     for finalists only, and a sampler would count a finalist's luck several times. A diverged trial
     counts as bad without a value, a failed one as nothing but a place already visited; so does one
-    that lacks an objective or a bounded value.
+    that lacks an objective or a bounded value. Trials of another recipe are not comparable.
 
     Args:
         rows: The study's trials.
@@ -47,7 +47,7 @@ def history_of(
     """
     past, taken = [], set()
     for row in rows:
-        if row.seed_index > 0 or not row.mixers:
+        if row.seed_index > 0 or not row.mixers or row.recipe:
             continue
         taken.add(row.mixers)
         state = PAST_STATES.get(row.state)
@@ -74,5 +74,7 @@ def _past(
 
 
 def trained_labels(rows: Iterable[TrialRow]) -> frozenset[Labels]:
-    """Returns the architectures that have a row with the study's own seed, whatever its state."""
-    return frozenset(row.mixers for row in rows if row.mixers and row.seed_index == 0)
+    """Returns the architectures that have a row with the study's own seed and recipe."""
+    return frozenset(
+        row.mixers for row in rows if row.mixers and row.seed_index == 0 and not row.recipe
+    )

@@ -124,8 +124,10 @@ def make_claims(
     """Joins the study's strategy with the store."""
     plugins = plugins_of(study)
 
-    def key_of(spec: EncoderSpec) -> str:
-        return training_key(study, spec, fingerprint=prepared.fingerprint, plugins=plugins)
+    def key_of(spec: EncoderSpec, recipe: Mapping[str, float]) -> str:
+        return training_key(
+            study.with_recipe(recipe), spec, fingerprint=prepared.fingerprint, plugins=plugins
+        )
 
     return Claims(
         store,

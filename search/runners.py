@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -50,15 +50,23 @@ class ConfigMaker:
     def of(self, assignment: Assignment) -> TrialConfig:
         """Returns the config of a claimed trial."""
         return self.make(
-            assignment.spec, seed=assignment.seed, splits=splits_of(assignment.claim.phase)
+            assignment.spec,
+            seed=assignment.seed,
+            splits=splits_of(assignment.claim.phase),
+            recipe=assignment.recipe,
         )
 
     def make(
-        self, spec: EncoderSpec, *, seed: int, splits: tuple[Split, ...] = ("selection",)
+        self,
+        spec: EncoderSpec,
+        *,
+        seed: int,
+        splits: tuple[Split, ...] = ("selection",),
+        recipe: Mapping[str, float] | None = None,
     ) -> TrialConfig:
         """Returns the config of a training."""
         return TrialConfig(
-            study=self.study,
+            study=self.study.with_recipe(recipe or {}),
             spec=spec,
             seed=seed,
             splits=splits,

@@ -9,7 +9,7 @@ checked when the document is read, so that a wrong study never spends any of its
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -261,6 +261,13 @@ class StudySpec(Section):
         if found:
             raise ValidationError.from_exception_data("StudySpec", found)
         return self
+
+    def with_recipe(self, recipe: Mapping[str, float]) -> StudySpec:
+        """The study whose training differs by these fields; itself where there are none."""
+        if not recipe:
+            return self
+        training = TrainingSpec.model_validate({**self.training.model_dump(), **recipe})
+        return self.model_copy(update={"training": training})
 
     @property
     def objective(self) -> str:

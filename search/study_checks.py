@@ -9,6 +9,7 @@ from mixers.config import MixerConfig
 from mixers.spec import fitted
 from search.listed import listed_problems, match_problems_of_list
 from search.measures_checks import measure_problems
+from search.sweep import sweep_problems
 
 if TYPE_CHECKING:
     from search.study import SpaceSpec, StudySpec
@@ -123,6 +124,7 @@ def _size_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
 
 
 def _training_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    yield from sweep_problems(study)
     training = study.training
     if training.validations > training.steps:
         yield (

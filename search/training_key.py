@@ -41,7 +41,7 @@ def training_key(
         "format": FORMAT,
         "task": canonical_value(study.task),
         "data": fingerprint,
-        "training": canonical_value(study.training),
+        "training": canonical_value(study.training.model_copy(update={"sweep_rates": ()})),
         "metrics": sorted(study.trained_metrics),
         "study_seed": study.seed,
         "plugins": {

@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.baselines import Baseline
-from search.finalists import finalists, next_finalist
+from search.finalists import Finalist, finalists, in_order, next_finalist
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.space import Space
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.study import StudySpec
 
 
 class ConfirmPhase:
-    """Repeats the finalists; there is always another seed."""
+    """Repeats the finalists; there is always another seed.
+
+    Where the sweep found rates apart, each repeat is trained at those too before the next one.
+    """
 
     phase: Phase = "confirm"
 
@@ -24,6 +28,7 @@ class ConfirmPhase:
         self.study = study
         self.space = space
         self.listed = listed
+        self.sweep = Sweep.of(study)
 
     def is_open(self, rows: Sequence[TrialRow]) -> bool:
         """Whether there is a finalist."""
@@ -31,9 +36,32 @@ class ConfirmPhase:
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
         """Returns the finalist whose turn it is; None where another worker just took the turn."""
-        turn = next_finalist(finalists(self.study, self.space, self.listed, rows), rows)
-        if turn is None:
-            return None
-        finalist, seed_index = turn
-        choice = Choice(finalist.labels, finalist.role, seed_index)
+        chosen = finalists(self.study, self.space, self.listed, rows)
+        choice = self._at_another_rate(chosen, rows)
+        if choice is None:
+            turn = next_finalist(chosen, rows)
+            if turn is None:
+                return None
+            finalist, seed_index = turn
+            choice = Choice(finalist.labels, finalist.role, seed_index)
         return None if choice.key in ask.refused else choice
+
+    def _at_another_rate(
+        self, chosen: Sequence[Finalist], rows: Sequence[TrialRow]
+    ) -> Choice | None:
+        """Returns a repeat that was trained at the shared rate and is due at another one."""
+        if self.sweep is None:
+            return None
+        rates = self.sweep.rates_apart(rows, [f.labels for f in in_order(chosen)[:2]])
+        repeats = [row for row in rows if row.seed_index > 0]
+        done = {Choice(row.mixers, None, row.seed_index, row.recipe).key for row in repeats}
+        for finalist in chosen:
+            for row in repeats:
+                if row.mixers != finalist.labels or row.recipe:
+                    continue
+                for rate in rates:
+                    recipe = self.sweep.recipe(rate)
+                    choice = Choice(finalist.labels, finalist.role, row.seed_index, recipe)
+                    if choice.key not in done:
+                        return choice
+        return None

@@ -1,7 +1,8 @@
 """What each part of a budget is for: baselines, then search, then confirmation.
 
 Baselines take at most a third, in the order of their list; the last third confirms finalists with
-fresh seeds on the test split; what lies between is search. Where the strategy has a design, its
+fresh seeds on the test split; what lies between is search. Where learning rates are swept, half
+of what lies between is for that. Where the strategy has a design, its
 runs come first in the search's part, all of it if need be, and what they leave is for the search
 proper. Pure functions of counts and rows.
 
@@ -19,7 +20,7 @@ from search.budget import Budget
 from search.rows import Counts, Phase
 
 MIN_TRIALS_TO_CONFIRM = 6
-PHASES_IN_ORDER: tuple[Phase, ...] = ("baseline", "search", "confirm")
+PHASES_IN_ORDER: tuple[Phase, ...] = ("baseline", "recipe", "search", "confirm")
 
 
 @dataclass(frozen=True)
@@ -31,26 +32,35 @@ class Agenda:
         open_phases: the phases that still have something to train: a baseline of the list not
             trained yet, an architecture of the space not trained yet, a finalist to confirm.
         is_listed: the study trains a list; all of its budget is for confirmation.
+        n_recipe: runs of the sweep beside the baselines (trained or not).
     """
 
     listed_baselines: int
     open_phases: frozenset[Phase]
     is_listed: bool = False
+    n_recipe: int = 0
 
 
-def quotas(n_trials: int, listed_baselines: int, n_screen: int = 0) -> dict[Phase, int]:
+def quotas(
+    n_trials: int, listed_baselines: int, n_screen: int = 0, n_recipe: int = 0
+) -> dict[Phase, int]:
     """Splits a budget of trials into phases; the parts sum to ``n_trials``.
 
     Args:
         n_trials: The budget.
         listed_baselines: Length of the baselines' list.
         n_screen: Runs of a design to set apart from the search's part; those that fit.
+        n_recipe: Runs of a sweep beside the baselines; they may take half of what lies between
+            baselines and confirmation.
     """
     baselines = min(n_trials // 3, listed_baselines)
     confirm = n_trials // 3 if n_trials >= MIN_TRIALS_TO_CONFIRM else 0
     middle = n_trials - baselines - confirm
+    recipe = min(n_recipe, middle // 2)
+    middle -= recipe
     screen = min(n_screen, middle)
-    apart: dict[Phase, int] = {"screen": screen} if screen else {}
+    apart: dict[Phase, int] = {"recipe": recipe} if recipe else {}
+    apart |= {"screen": screen} if screen else {}
     return {"baseline": baselines, **apart, "search": middle - screen, "confirm": confirm}
 
 
@@ -76,11 +86,11 @@ def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:
 
 
 def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phase | None:
-    shares = quotas(n, agenda.listed_baselines)
+    shares = quotas(n, agenda.listed_baselines, n_recipe=agenda.n_recipe)
     used = {**started, "search": started.get("search", 0) + started.get("screen", 0)}
     for phase in PHASES_IN_ORDER:
         wanted = _exploring(agenda) if phase == "search" else phase
-        if wanted in agenda.open_phases and used.get(phase, 0) < shares[phase]:
+        if wanted in agenda.open_phases and used.get(phase, 0) < shares.get(phase, 0):
             return wanted
     return None
 
@@ -88,6 +98,8 @@ def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phas
 def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
     if spent < 1 / 3 and "baseline" in agenda.open_phases:
         return "baseline"
+    if spent < 1 / 2 and "recipe" in agenda.open_phases:
+        return "recipe"
     if spent < 2 / 3:
         return _exploring(agenda)
     return "confirm" if "confirm" in agenda.open_phases else None

@@ -11,9 +11,11 @@ from search.phases.baseline import BaselinePhase
 from search.phases.confirm import ConfirmPhase
 from search.phases.exploration import SearchPhase
 from search.phases.listed import ListedPhase
+from search.phases.recipe import RecipePhase
 from search.phases.screen import ScreenPhase
 from search.space import Space
 from search.strategies.base import DesignStrategy, Strategy
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -25,8 +27,11 @@ def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ..
         return (ListedPhase(study),)
     space, listed = Space.of(study), baselines(study)
     screen = (ScreenPhase(study, space, strategy),) if isinstance(strategy, DesignStrategy) else ()
+    sweep = Sweep.of(study)
+    recipe = (RecipePhase(sweep),) if sweep is not None else ()
     return (
         BaselinePhase(listed),
+        *recipe,
         *screen,
         SearchPhase(study, space, strategy),
         ConfirmPhase(study, space, listed),
