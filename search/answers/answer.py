@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.costs import Cost, Saving, costs_of, savings_of
+from search.answers.design import Design, design_of
 from search.answers.effects import (
     CountRow,
     LayerEffect,
@@ -22,6 +23,7 @@ from search.answers.effects import (
     layer_effects_of,
     position_of,
 )
+from search.answers.exploratory import layer_rows
 from search.answers.family import CONFIRMATORY, Family
 from search.answers.listing import chosen_of_list, contrasts_of_list
 from search.answers.noise import Noise, noise_of
@@ -114,6 +116,7 @@ class Answer:
     counts: tuple[CountRow, ...]
     position: Position | None
     layers: tuple[LayerEffect, ...]
+    design: Design | None
     ranks: Ranks
     lead: Lead | None
     shrinkage: Shrinkage | None
@@ -135,7 +138,8 @@ class Answer:
 
     def verdict_rows(self) -> tuple[VerdictRow, ...]:
         """Rows of the table ``verdicts``."""
-        return verdict_rows(self.contrasts, self.question)
+        confirmatory = verdict_rows(self.contrasts, self.question)
+        return (*confirmatory, *layer_rows(self.layers, self.question))
 
 
 def answer_study(
@@ -221,6 +225,7 @@ def make_answer(
         counts=counts_of(arms, question),
         position=position_of(rows, question, noise),
         layers=layer_effects_of(rows, question, mixers, family.layer_level),
+        design=design_of(rows, question, finalists.pick.mixers if finalists.pick else None, family),
         ranks=ranks_of(arms),
         lead=lead_of(finalists, question),
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),

@@ -35,6 +35,17 @@ class Interval:
     df: float | None = None
     reason: str = ""
 
+    def p_value(self, border: float) -> float | None:
+        """Two-sided p-value of the estimated quantity being ``border``; None without ends.
+
+        For t intervals only, which lie evenly around their estimate.
+        """
+        if self.low is None or self.high is None or self.df is None:
+            return None
+        quantile = float(stats.t.ppf((1.0 + self.level) / 2.0, self.df))
+        error = (self.high - self.low) / 2.0 / quantile
+        return float(2.0 * stats.t.sf(abs(self.estimate - border) / error, self.df))
+
 
 def sd(values: Sequence[float]) -> float | None:
     """Sample standard deviation (n - 1); None for fewer than two values or identical ones."""

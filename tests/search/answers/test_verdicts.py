@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from simulated import ATTENTION, MIXERS, listed_baselines, question, row
 
 from search.answers.answer import make_answer
@@ -280,3 +281,27 @@ def test__contrasts__documents_differ_in_what_suits_them__more_runs_do_not_help(
     assert (
         contrast.verdict.text == "undecided (no number of runs decides it: too few test documents)"
     )
+
+
+def test__verdict_rows__pairs_of_layers__follow_as_exploratory():
+    chosen = dict(FOUR)
+    values = {HYBRID: 2.9, ALL_A: 3.0, ("sepconv", *ALL_A[1:]): 2.95, SHORT: 3.0, ALL_S: 3.2}
+    rows = [row(k, layers, value) for k, (layers, value) in enumerate(values.items())]
+    answer = make_answer(rows, question(), chosen, mixers=MIXERS, baselines=listed_baselines())
+    found = {
+        entry.contrast: entry for entry in answer.verdict_rows() if entry.kind != "confirmatory"
+    }
+    one_pair = found[f"layer 0: sepconv - {ATTENTION}"]
+    assert one_pair.estimate == pytest.approx(-0.05)
+    assert (one_pair.kind, one_pair.n, one_pair.p_value) == ("exploratory", 2, None)
+    assert one_pair.verdict == "undecided"
+    rows += [
+        row(9, ("sepconv", "bproj", *ALL_A[2:]), 2.96),
+        row(10, (ATTENTION, "bproj", *ALL_A[2:]), 3.0),
+    ]
+    answer = make_answer(rows, question(), chosen, mixers=MIXERS, baselines=listed_baselines())
+    found = {entry.contrast: entry for entry in answer.verdict_rows()}
+    two_pairs = found[f"layer 0: sepconv - {ATTENTION}"]
+    peer = stats.ttest_1samp([-0.05, -0.04], 0.02).pvalue
+    # 16 cells share 4 % at the first look
+    assert two_pairs.p_value == pytest.approx(min(1.0, peer * 16 * 0.05 / 0.04))
