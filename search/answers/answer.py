@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.costs import Cost, Saving, costs_of, savings_of
-from search.answers.design import Design, design_of
 from search.answers.effects import (
     CountRow,
     LayerEffect,
@@ -116,7 +115,6 @@ class Answer:
     counts: tuple[CountRow, ...]
     position: Position | None
     layers: tuple[LayerEffect, ...]
-    design: Design | None
     ranks: Ranks
     lead: Lead | None
     shrinkage: Shrinkage | None
@@ -225,7 +223,6 @@ def make_answer(
         counts=counts_of(arms, question),
         position=position_of(rows, question, noise),
         layers=layer_effects_of(rows, question, mixers, family.layer_level),
-        design=design_of(rows, question, finalists.pick.mixers if finalists.pick else None, family),
         ranks=ranks_of(arms),
         lead=lead_of(finalists, question),
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),
