@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.costs import Cost, Saving, costs_of, savings_of
+from search.answers.design import Design, design_of
 from search.answers.effects import (
     CountRow,
     LayerEffect,
@@ -30,6 +31,7 @@ from search.answers.pareto import Front, front_of
 from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
+from search.answers.recipe import RecipeCheck, at_shared_recipe, check_recipe
 from search.answers.shrinkage import Shrinkage, shrinkage_of
 from search.answers.speedup import SpeedUp, speed_up_of
 from search.answers.spent import Spent, spent_of
@@ -115,6 +117,7 @@ class Answer:
     counts: tuple[CountRow, ...]
     position: Position | None
     layers: tuple[LayerEffect, ...]
+    design: Design | None
     ranks: Ranks
     lead: Lead | None
     shrinkage: Shrinkage | None
@@ -123,6 +126,7 @@ class Answer:
     bounds: Bounds
     pareto: Front
     speed_up: SpeedUp | None
+    recipe: RecipeCheck | None
     predictors: Predictors
     spent: Spent
     reach: Reach
@@ -198,6 +202,7 @@ def make_answer(
         provisional=any(row.state not in FINAL_STATES for row in rows),
         confirmatory=of_list if question.is_listed else CONFIRMATORY,
     )
+    every_row, rows = rows, at_shared_recipe(rows)
     arms = arms_of(rows, question)
     finalists = finalists_of(arms, chosen, question)
     noise = noise_of(arms, question)
@@ -205,6 +210,7 @@ def make_answer(
         contrasts = contrasts_of_list(arms, finalists, question, family)
     else:
         contrasts = contrasts_of(finalists, question, family)
+    contrasts, recipe = check_recipe(every_row, finalists, contrasts, question, family)
     trained = {arm.mixers for arm in arms}
     return Answer(
         question=question,
@@ -223,6 +229,7 @@ def make_answer(
         counts=counts_of(arms, question),
         position=position_of(rows, question, noise),
         layers=layer_effects_of(rows, question, mixers, family.layer_level),
+        design=design_of(rows, question, finalists.pick.mixers if finalists.pick else None, family),
         ranks=ranks_of(arms),
         lead=lead_of(finalists, question),
         shrinkage=shrinkage_of(arms, finalists, noise.typical_sd, question),
@@ -231,8 +238,9 @@ def make_answer(
         bounds=bounds_of(arms, finalists.reference, question),
         pareto=front_of(arms, question),
         speed_up=speed_up_of(finalists, contrasts),
+        recipe=recipe,
         predictors=predictors_of(arms, question),
-        spent=spent_of(rows),
+        spent=spent_of(every_row),
         reach=Reach(
             n_trained=len(arms),
             untested=tuple(

@@ -23,6 +23,7 @@ from search.report import (
     pareto,
     probe,
     reach,
+    recipe,
     selection,
     speedup,
     spent,
@@ -86,6 +87,7 @@ CHAPTERS = (
         "What the numbers can carry, and what was not tried.",
         (
             reach.section,
+            recipe.section,
             training.section,
             noise.section,
             errors.section,
@@ -105,7 +107,7 @@ CHAPTERS = (
         "Which layers need attention?",
         "First how many layers do without attention, then whether their place matters, then what "
         "each layer's mixer changes.",
-        (counts.section, layers.section),
+        (counts.section, layers.section, layers.others),
         ("counts", "effects", "heat-map"),
     ),
     Chapter(

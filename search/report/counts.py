@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.report import design
 from search.report.sections import Room, Section
 from search.report.wording import difference_text, value_text
 
@@ -15,6 +16,8 @@ MAX_RANGES = 6
 
 def section(answer: Answer, room: Room | None) -> Section:
     """How many layers may be cheap, then whether their place matters."""
+    if answer.design is not None:
+        return design.count_section(answer, answer.design, room)
     question = answer.question
     what = f"selection {question.objective} by number of layers without attention"
     lines = [_position(answer)]

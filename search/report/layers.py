@@ -1,4 +1,4 @@
-"""What each mixer does in each layer, from matched pairs."""
+"""What each mixer does in each layer: by a design where there is one, else by matched pairs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from search.answers.verdicts import UNDECIDED
+from search.report import design
 from search.report.sections import Room, Section
 from search.report.wording import difference_text, in_unit, plural
 
@@ -17,26 +18,18 @@ if TYPE_CHECKING:
 ABOUT = (
     "Pairs of stacks that differ in one layer only: one has attention there, the other this mixer."
 )
+HEADING = "mixer - attention, all else equal; exploratory: a sampler chose these runs"
+OTHERS = "Other mixers"
 
 
 def section(answer: Answer, room: Room | None) -> Section:
-    """What each mixer does in each layer, from matched pairs."""
+    """What each mixer does in each layer."""
+    if answer.design is not None:
+        return design.layer_section(answer, answer.design, room)
     question = answer.question
-    heading = "mixer - attention, all else equal; exploratory: a sampler chose these runs"
     measured = [effect for effect in answer.layers if effect.interval is not None]
     if room is None and measured:
-        header = (">layer", "mixer", ">pairs", f">difference{in_unit(question)}", "verdict")
-        rows = tuple(
-            (
-                str(effect.layer),
-                effect.mixer,
-                str(effect.n),
-                difference_text(effect.interval, question),
-                effect.word,
-            )
-            for effect in measured
-        )
-        return Section("By layer", header, rows, (heading,), about=ABOUT)
+        return _pairs("By layer", measured, question)
     known: dict[int, list[LayerEffect]] = {}
     silent = []
     for layer, cells in groupby(answer.layers, key=lambda effect: effect.layer):
@@ -55,7 +48,34 @@ def section(answer: Answer, room: Room | None) -> Section:
         lines.append(f"{plural(len(known) - len(lines), 'more layer')} in the full report")
     if silent:
         lines.append(f"layer {', '.join(silent)}: undecided (no pairs)")
-    return Section("By layer", lines=(heading, *lines), about=ABOUT)
+    return Section("By layer", lines=(HEADING, *lines), about=ABOUT)
+
+
+def others(answer: Answer, room: Room | None) -> Section:
+    """What mixers beside the design's do in each layer, from matched pairs; on pages only."""
+    cheap = answer.design.cheap if answer.design is not None else None
+    measured = [
+        effect for effect in answer.layers if effect.interval is not None and effect.mixer != cheap
+    ]
+    if room is not None or cheap is None or not measured:
+        return Section(OTHERS)
+    return _pairs(OTHERS, measured, answer.question)
+
+
+def _pairs(title: str, measured: list[LayerEffect], question: Question) -> Section:
+    """Matched pairs as a table."""
+    header = (">layer", "mixer", ">pairs", f">difference{in_unit(question)}", "verdict")
+    rows = tuple(
+        (
+            str(effect.layer),
+            effect.mixer,
+            str(effect.n),
+            difference_text(effect.interval, question),
+            effect.word,
+        )
+        for effect in measured
+    )
+    return Section(title, header, rows, (HEADING,), about=ABOUT)
 
 
 def _by_weight(effect: LayerEffect) -> tuple[bool, int]:

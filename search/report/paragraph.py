@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from search.answers.question import kind_of
 from search.report.cautions import cautions
+from search.report.design import test_text
 from search.report.speedup import ratio_text
 from search.report.wording import (
     difference_text,
@@ -23,6 +24,7 @@ from search.report.wording import (
 if TYPE_CHECKING:
     from search.answers.answer import Answer, Leader
     from search.answers.costs import Saving
+    from search.answers.design import Design
     from search.answers.question import Question
     from search.answers.speedup import SpeedUp
     from search.answers.verdicts import Against, Contrast
@@ -128,6 +130,8 @@ def shorter(answer: Answer) -> str:
 
 def position(answer: Answer) -> str:
     """Whether it matters which layers are cheap, given how many are."""
+    if answer.design is not None:
+        return _position_by(answer.design)
     found = answer.position
     if found is None:
         return ""
@@ -146,6 +150,21 @@ def position(answer: Answer) -> str:
         f"Whether it matters which layers do without attention, given their number, is undecided"
         f"{reason}."
     )
+
+
+def _position_by(design: Design) -> str:
+    """What a design says of the place."""
+    measured = test_text(design.position_test).removesuffix(": ")
+    of = f" ({measured})" if measured else ""
+    words = {
+        "no matter": f"it does not matter which layers have {design.cheap}{of}.",
+        "matters": f"it matters which layers have {design.cheap}{of}.",
+    }
+    said = words.get(design.position_word)
+    if said:
+        return f"Given their number, {said}"
+    which = f"which layers have {design.cheap}"
+    return f"Whether it matters {which}, given their number, is undecided{of}."
 
 
 def costs(answer: Answer) -> str:

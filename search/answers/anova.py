@@ -1,0 +1,93 @@
+"""Analysis of variance by least squares: F-tests of nested models, and estimable contrasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+TINY = 1e-12
+"""Size of a rest, as a share of the values, below which it is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class FTest:
+    """An F-test: the ratio of two mean squares, their degrees of freedom, and its p-value."""
+
+    f: float
+    df1: int
+    df2: int
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """A sum of squares with its degrees of freedom."""
+
+    total: float
+    df: int
+
+    @property
+    def mean(self) -> float:
+        """The mean square."""
+        return self.total / self.df
+
+    def __sub__(self, other: Squares) -> Squares:
+        """What a larger model explains: the difference of two residuals."""
+        return Squares(max(0.0, self.total - other.total), self.df - other.df)
+
+
+def f_test(effect: Squares, error: Squares) -> FTest | None:
+    """Tests a sum of squares against an error; None where one has no degree of freedom, or 0."""
+    if effect.df < 1 or error.df < 1 or error.total <= 0:
+        return None
+    f = effect.mean / error.mean
+    return FTest(f, effect.df, error.df, float(stats.f.sf(f, effect.df, error.df)))
+
+
+def residual(model: np.ndarray, y: np.ndarray) -> Squares:
+    """What a linear model leaves unexplained.
+
+    Args:
+        model: Columns of the model, (n, p), of any rank.
+        y: Observations, (n,).
+    """
+    fitted, _, rank, _ = np.linalg.lstsq(model, y, rcond=None)
+    rest = y - model @ fitted
+    return Squares(_squares(rest, y), len(y) - int(rank))
+
+
+def weights_of(model: np.ndarray, contrast: Sequence[float]) -> np.ndarray | None:
+    """Weights w of the least-squares estimate w'y of a contrast c'b; None if not estimable.
+
+    Its variance is w'w times that of an observation.
+
+    Args:
+        model: Columns of the model, (n, p).
+        contrast: c, (p,).
+    """
+    wanted = np.asarray(contrast, dtype=np.float64)
+    weights: np.ndarray = wanted @ np.linalg.pinv(model)
+    return weights if np.allclose(weights @ model, wanted, atol=1e-8) else None
+
+
+def indicators(groups: Sequence[int]) -> np.ndarray:
+    """One column for each distinct group, 1 where an observation is in it."""
+    labels = np.asarray(groups)
+    columns: np.ndarray = (labels[:, None] == np.unique(labels)[None, :]).astype(np.float64)
+    return columns
+
+
+def two_way_residual(table: np.ndarray) -> Squares:
+    """Cell x seed interaction of a complete table (cells, seeds): noise, with seeds as blocks."""
+    rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    n_cells, n_seeds = table.shape
+    return Squares(_squares(rest, table), (n_cells - 1) * (n_seeds - 1))
+
+
+def _squares(rest: np.ndarray, values: np.ndarray) -> float:
+    """Sum of squares of a rest, 0 where it is rounding."""
+    total = float((rest**2).sum())
+    return 0.0 if total <= TINY**2 * float((values**2).sum()) else total
