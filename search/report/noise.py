@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from search.answers.variance import few_words
@@ -36,4 +37,25 @@ def section(answer: Answer, room: Room | None) -> Section:
     if noise.uniform_range is not None:
         line += f"; {noise.uniform_n} uniform stacks span {two_digits(noise.uniform_range)}"
         line += f" = {two_digits(noise.ratio)} SD" if noise.ratio is not None else ""
-    return Section("Noise floor", lines=(line,), about=ABOUT)
+    lines = (line,) if room is not None else (line, *_by_contrast(answer))
+    return Section("Noise floor", lines=lines, about=ABOUT)
+
+
+def _by_contrast(answer: Answer) -> Iterator[str]:
+    """The documents' part of each contrast's error, and whether common seeds move together."""
+    for contrast in answer.contrasts:
+        pair = f"{contrast.candidate} - {contrast.other}"
+        if contrast.evaluation is not None:
+            yield (
+                f"{pair}: standard error from {contrast.evaluation.n_groups} groups of test "
+                f"documents {two_digits(contrast.evaluation.sd)}, which no further seed lowers"
+            )
+        if contrast.pairing is not None:
+            common = contrast.pairing
+            ends = "" if common.low is None else f" [{common.low:+.2f}, {common.high:+.2f}]"
+            wide = two_digits(common.width_ratio)
+            yield (
+                f"{pair}: correlation over {common.n} common seeds "
+                f"{common.correlation:+.2f}{ends}; paired, the interval of seeds would be "
+                f"{wide} times as wide (verdicts are never paired)"
+            )
