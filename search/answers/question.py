@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from search.limits import Limit, limits_of
 from search.measures import Measure
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -35,6 +36,7 @@ class Question:
         task: what was trained on what, in words.
         size: the encoder's size, in words.
         recipe: the training recipe, in words.
+        sweep: the sweep of learning rates, None where one recipe was used for all.
         is_listed: the study trained a list with the same seeds, so nothing was chosen by results.
     """
 
@@ -56,6 +58,7 @@ class Question:
     task: str = ""
     size: str = ""
     recipe: str = ""
+    sweep: Sweep | None = None
     is_listed: bool = False
 
     @property
@@ -91,6 +94,7 @@ def question_of(study: StudySpec) -> Question:
         "match": study.match,
         "metrics": tuple(n for n in study.trained_metrics if n != study.objective),
         "space_size": n_stacks(study) if is_listed(study) else Space.of(study).size,
+        "sweep": Sweep.of(study),
         "is_listed": is_listed(study),
     }
     if isinstance(study.task, ObjectiveConfig):

@@ -22,7 +22,7 @@ def section(answer: Answer, room: Room | None) -> Section:
         f"{plural(reach.n_trained, 'architecture')} trained{space}; holds for this task, size and "
         f"length{device}"
     ]
-    if question.recipe:
+    if question.recipe and answer.recipe is None:
         lines.append(f"one recipe for all: {question.recipe}")
     if reach.untested:
         lines.append("baselines left out: " + ", ".join(map(role_words, reach.untested)))

@@ -1,0 +1,145 @@
+import pytest
+from simulated import ATTENTION, MIXERS, listed_baselines, question, row
+
+from search.answers.answer import make_answer
+from search.answers.recipe import DEPENDS
+from search.report.recipe import section
+from search.report.sections import Room
+from search.sweep import Sweep, SweptStack
+
+ALL_A, ALL_S = (ATTENTION,) * 4, ("sepconv",) * 4
+SHARED, LOW, HIGH = 0.012, 0.006, 0.024
+SWEEP = Sweep(
+    shared=SHARED,
+    rates=(LOW, SHARED, HIGH),
+    stacks=(SweptStack("reference", ALL_A), SweptStack("cheap", ALL_S)),
+    objective="loss",
+    sign=1.0,
+)
+
+
+def answer_of(swept, confirmed, n=4):
+    """The answer of a study with these readings of the sweep and these means in confirmation.
+
+    Both are by layers and rate.
+    """
+    rows = []
+
+    def add(layers, rate, value, **fields):
+        recipe = {} if rate == SHARED else {"learning_rate": rate}
+        rows.append(row(len(rows), layers, value, recipe=recipe, seconds=30.0, **fields))
+
+    for (layers, rate), value in swept.items():
+        add(layers, rate, value, phase="baseline" if rate == SHARED else "recipe")
+    for (layers, rate), mean in confirmed.items():
+        for k in range(1, n + 1):
+            value = mean + 0.002 * (-1) ** k
+            add(layers, rate, value, phase="confirm", seed=k, seed_index=k)
+    return make_answer(
+        rows,
+        question(sweep=SWEEP),
+        {"pick": ALL_S, "reference": ALL_A},
+        mixers=MIXERS,
+        baselines=listed_baselines(),
+    )
+
+
+def swept(best_of_attention, best_of_sepconv):
+    return {
+        (layers, rate): 3.0 + (rate != best)
+        for layers, best in ((ALL_A, best_of_attention), (ALL_S, best_of_sepconv))
+        for rate in SWEEP.rates
+    }
+
+
+def verdict_of(answer):
+    (contrast,) = answer.contrasts
+    return contrast.verdict
+
+
+def test__recipe__optima_agree__verdict_of_the_shared_rate_and_no_margin():
+    answer = answer_of(swept(SHARED, SHARED), {(ALL_A, SHARED): 3.0, (ALL_S, SHARED): 2.8})
+    assert verdict_of(answer).word == "better"
+    assert (answer.recipe.apart, answer.recipe.margins) == ((), ())
+    assert [stack.best for stack in answer.recipe.stacks] == [SHARED, SHARED]
+    assert not any(stack.at_edge for stack in answer.recipe.stacks)
+    (line,) = section(answer, Room(8, 4, 1)).lines
+    assert "agree within a factor of two" in line
+
+
+def test__recipe__same_sign_at_both__verdict_and_margin_of_the_own_rates():
+    answer = answer_of(
+        swept(LOW, SHARED),
+        {
+            (ALL_A, SHARED): 3.0,
+            (ALL_S, SHARED): 2.8,
+            (ALL_A, LOW): 2.9,
+            (ALL_S, LOW): 2.95,
+        },
+    )
+    (contrast,) = answer.contrasts
+    assert contrast.verdict.word == "better"
+    assert contrast.interval.estimate == pytest.approx(2.8 - 2.9)
+    (margin,) = answer.recipe.margins
+    assert (margin.candidate_rate, margin.other_rate) == (SHARED, LOW)
+    assert margin.shared.estimate == pytest.approx(2.8 - 3.0)
+    assert margin.own.estimate == pytest.approx(2.8 - 2.9)
+    assert margin.same_sign
+    assert answer.recipe.stacks[0].at_edge
+    (_, line) = section(answer, None).lines
+    assert "-0.100" in line
+    assert "-0.200" in line
+
+
+def test__recipe__sign_flips_at_the_own_rates__undecided_with_the_reason():
+    answer = answer_of(
+        swept(LOW, SHARED),
+        {
+            (ALL_A, SHARED): 3.0,
+            (ALL_S, SHARED): 2.8,
+            (ALL_A, LOW): 2.6,
+            (ALL_S, LOW): 2.95,
+        },
+    )
+    verdict = verdict_of(answer)
+    assert (verdict.word, verdict.reason) == ("undecided", DEPENDS)
+    assert verdict.text == f"undecided ({DEPENDS})"
+    assert not answer.recipe.margins[0].same_sign
+    (row_,) = answer.verdict_rows()
+    assert row_.verdict == verdict.text
+
+
+def test__recipe__both_within_the_tolerance__may_be_cheap_though_the_sign_flips():
+    answer = answer_of(
+        swept(LOW, SHARED),
+        {
+            (ALL_A, SHARED): 3.0,
+            (ALL_S, SHARED): 3.002,
+            (ALL_A, LOW): 2.9995,
+            (ALL_S, LOW): 2.998,
+        },
+        n=8,
+    )
+    assert verdict_of(answer).word == "may be cheap"
+
+
+def test__recipe__rows_of_another_rate__are_in_no_other_number():
+    plain = {(ALL_A, SHARED): 3.0, (ALL_S, SHARED): 2.8}
+    readings = swept(SHARED, SHARED)
+    one = answer_of(readings, plain)
+    other = answer_of({key: v - 2 * (key[1] != SHARED) for key, v in readings.items()}, plain)
+    assert one.leaders == other.leaders
+    assert one.noise == other.noise
+    assert one.counts == other.counts
+    assert other.recipe.apart == ()
+
+
+def test__recipe__stack_with_a_missing_rate__is_named_and_not_judged():
+    readings = swept(SHARED, SHARED)
+    del readings[ALL_S, HIGH]
+    answer = answer_of(readings, {(ALL_A, SHARED): 3.0, (ALL_S, SHARED): 2.8})
+    assert answer.recipe.not_swept == ("cheap",)
+    assert [stack.best for stack in answer.recipe.stacks] == [SHARED, None]
+    found = section(answer, None)
+    assert "left rates untried for: cheap" in found.lines[-1]
+    assert found.rows[1][-2:] == ("-", "-")
