@@ -20,6 +20,7 @@ from mixers.notation import format_layer
 if TYPE_CHECKING:
     from search.study import StudySpec
 
+MOST_COMPARED = 500
 Labels = tuple[str, ...]
 """The notation of each layer's mixer, first layer first."""
 
@@ -119,11 +120,38 @@ class Space:
 
     def untrained(self, trained: Collection[Labels], seed: int) -> Labels | None:
         """Draws uniformly among the architectures not trained, or None where none is left."""
-        taken = sorted(self.index(labels) for labels in self.inside(trained))
+        return self._draw(self._taken(trained), random.Random(seed))
+
+    def nearest_untrained(
+        self, labels: Labels, trained: Collection[Labels], seed: int
+    ) -> Labels | None:
+        """Returns the untrained architecture that differs from another in the fewest layers.
+
+        Ties are broken at random; in a space of more than `MOST_COMPARED`, the nearest of so many
+        draws is taken. None where nothing is left.
+        """
+        taken, generator = self._taken(trained), random.Random(seed)
+        if self.size <= MOST_COMPARED:
+            known = set(taken)
+            left = [self.at(index) for index in range(self.size) if index not in known]
+        else:
+            drawn = (self._draw(taken, generator) for _ in range(MOST_COMPARED))
+            left = [found for found in drawn if found is not None]
+        generator.shuffle(left)
+
+        def changes(found: Labels) -> int:
+            return sum(a != b for a, b in zip(found, labels, strict=True))
+
+        return min(left, key=changes, default=None)
+
+    def _taken(self, trained: Collection[Labels]) -> list[int]:
+        return sorted(self.index(labels) for labels in self.inside(trained))
+
+    def _draw(self, taken: Sequence[int], generator: random.Random) -> Labels | None:
         left = self.size - len(taken)
         if left <= 0:
             return None
-        index = random.Random(seed).randrange(left)
+        index = generator.randrange(left)
         for skipped in taken:
             if skipped > index:
                 break

@@ -11,7 +11,7 @@ from search.limits import limits_of
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.space import Space
-from search.strategies.base import History, Strategy, trial_seed
+from search.strategies.base import History, Proposal, Strategy, trial_seed
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -20,9 +20,10 @@ MAX_ASKS = 20
 
 
 class SearchPhase:
-    """Asks the strategy; after `MAX_ASKS` proposals of no use, draws among what is untrained.
+    """Asks the strategy up to `MAX_ASKS` times for what is neither trained nor over a limit.
 
-    Of no use is what is trained, or over a limit that is known before training.
+    Where that fails, its first proposal over a limit is changed in as few layers as bring it
+    within; without one, it draws among what is untrained.
     """
 
     phase: Phase = "search"
@@ -54,6 +55,8 @@ class SearchPhase:
         """Returns the strategy's proposal, or a uniform draw where it has none of use."""
         history = self.history(rows, ask.notes)
         taken = history.taken | {labels for labels, _, _ in ask.refused}
+        seed = trial_seed(self.study.seed, ask.number, MAX_ASKS)
+        over: Proposal | None = None
         for sub_seed in range(MAX_ASKS):
             proposal = self.strategy.propose(
                 self.space, history, number=ask.number, sub_seed=sub_seed
@@ -65,6 +68,10 @@ class SearchPhase:
                 return Choice(
                     proposal.labels, attrs=proposal.attrs, study_attrs=proposal.study_attrs
                 )
-        seed = trial_seed(self.study.seed, ask.number, MAX_ASKS)
-        labels = self.space.untrained(taken, seed)
+            if over is None and proposal.labels not in self.space:
+                over = proposal
+        if over is not None:
+            labels = self.space.nearest_untrained(over.labels, taken, seed)
+        else:
+            labels = self.space.untrained(taken, seed)
         return None if labels is None else Choice(labels, study_attrs=history.study_attrs)

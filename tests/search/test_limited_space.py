@@ -90,6 +90,28 @@ def test__limited_space__draws_and_order__stay_within():
     assert "average" not in space
 
 
+@pytest.mark.parametrize("most", [500, 30])
+def test__nearest_untrained__proposal_over_the_limit__changes_the_fewest_layers(monkeypatch, most):
+    monkeypatch.setattr("search.space.MOST_COMPARED", most)
+    spec = study({"max_params": 9000})
+    space, product = Space.of(spec), Space.product(spec)
+    over = next(labels for labels in product if labels not in space)
+
+    def changes(labels):
+        return sum(a != b for a, b in zip(labels, over, strict=True))
+
+    trained: set = set()
+    previous = 0
+    while (found := space.nearest_untrained(over, trained, seed=len(trained))) is not None:
+        assert found in space
+        assert found not in trained
+        if most > space.size:
+            assert changes(found) >= previous
+            previous = changes(found)
+        trained.add(found)
+    assert trained == set(space)
+
+
 def test__space_of__no_limit_known_before__is_the_product_itself():
     spec = study({"max_loss": 0.001})
     assert not isinstance(Space.of(spec), LimitedSpace)

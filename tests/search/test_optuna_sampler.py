@@ -133,7 +133,7 @@ def test__optuna_sampler__rebuilt_before_each_ask__suggests_what_a_plain_study_d
 @pytest.mark.parametrize("problem", [TWO, LIMITED, TWO_LIMITED], ids=["two", "limit", "both"])
 @pytest.mark.parametrize("name", sorted(set(SAMPLERS) - {"gp"}))
 def test__optuna_sampler__objectives_and_limits__rebuilt_as_in_a_plain_study(name, problem):
-    check_rebuilt(name, N_TRIALS, 2, problem)
+    check_rebuilt(name, N_TRIALS // 2, 2, problem)
 
 
 @pytest.mark.parametrize("name", ["tpe", "nsgaii"])
