@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.calibration_table import summary, table
-from benchmarks.replay import spend
+from benchmarks.replay import quick_strategy, spend
 from benchmarks.worlds import TOLERANCE, WORLDS, Sample, World
 from search.answers.arms import arms_of, finalists_of
 from search.answers.effects import layer_effects_of
@@ -42,7 +42,7 @@ from search.finalists import finalists
 from search.phases import Choice, phase_sources
 from search.rows import Phase, TrialRow
 from search.space import Space
-from search.strategies.catalog import make_strategy, offered
+from search.strategies.catalog import offered
 from search.study import StudySpec
 
 BUDGETS = (12, 24, 40, 80)
@@ -147,7 +147,7 @@ def replayed(world: World, strategy: str, budget: int, seed: int) -> list[TrialR
     """Replays one study; seed sets both the world's disturbances and the strategy's choices."""
     study = frame()[0].model_copy(update={"seed": seed})
     sample = Sample(world, seed)
-    sources = phase_sources(study, make_strategy(strategy, {}, seed))
+    sources = phase_sources(study, quick_strategy(strategy, seed))
 
     def train(choice: Choice, phase: Phase, number: int) -> TrialRow:
         read = sample.read(choice.labels, choice.seed_index)

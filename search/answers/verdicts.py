@@ -117,7 +117,7 @@ class Contrast:
 
     @property
     def has_few_df(self) -> bool:
-        """Whether the interval, or the noise of seeds in it, has fewer than 6 degrees of freedom."""
+        """Whether the interval, or the seeds in it, has fewer than 6 degrees of freedom."""
         df = self.interval.df if self.interval else None
         return df is not None and min(df, self.n_candidate + self.n_other - 2) < ENOUGH_DF
 
