@@ -101,6 +101,8 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
         ("study", study.name),
         ("state", _state(study)),
         ("objective", f"{study.direction} {study.objective} on the selection split"),
+        ("beside it", ", ".join(study.spec.get("objectives", ())[1:])),
+        ("limits", _limits(study)),
         ("trials", _counted(states) or "none yet"),
         ("phases", _counted(phases)),
         ("busy", duration_words(study.busy_s)),
@@ -108,6 +110,11 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
         ("created", study.created_at.strftime("%Y-%m-%d %H:%M UTC")),
     ]
     return "\n".join(f"{label:<12}{value}" for label, value in lines if value)
+
+
+def _limits(study: "StudyRow") -> str:
+    limits = study.spec.get("limits") or {}
+    return ", ".join(f"{name} {bound:g}" for name, bound in limits.items() if bound is not None)
 
 
 def trials_table(rows: "Sequence[TrialRow]", study: "StudyRow") -> str:

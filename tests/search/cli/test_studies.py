@@ -1,7 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
 from command import Outcome, call
+from store_factory import PLUGINS, study_spec
+
+from search.store.repo import Store
 
 Capture = pytest.CaptureFixture[str]
 FAILED = "ValueError: something went wrong in forward"
@@ -131,3 +135,13 @@ def test__reading__foreign_database__code_3_and_left_alone(capsys: Capture, tmp_
     assert done.code == 3
     assert "not an SQLite database" in done.error_line
     assert place.read_text() == "dear diary"
+
+
+def test__show__objectives_and_limits__are_told(capsys: Capture, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'search.db'}"
+    asked = {"objectives": ("loss", "flops"), "limits": {"max_params": 200_000.0}}
+    with Store.open(url, create=True) as store:
+        store.ensure_study("judged", study_spec(**asked), PLUGINS)
+    lines = read(capsys, "show", "judged", "--store", url).out.splitlines()
+    assert "beside it   flops" in lines
+    assert "limits      max_params 200000" in lines
