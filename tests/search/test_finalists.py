@@ -6,7 +6,9 @@ from own_study import own_study
 from search.baselines import baselines
 from search.finalists import Finalist, finalists, next_finalist
 from search.history import history_of, trained_labels
-from search.rows import TrialRow
+from search.limits import Limit
+from search.measures import COSTS
+from search.rows import Latency, TrialRow
 from search.space import Space
 
 A, P, S, B = "attention(rotary=true)", "attention", "sepconv", "bproj"
@@ -177,3 +179,32 @@ def test__finalists__limits__only_the_reference_may_be_over_them():
     nothing = [replace(r, selection={"loss": r.selection["loss"]}) for r in rows]
     unknown = finalists(bounded, Space.of(bounded), baselines(bounded), nothing)
     assert {f.role for f in unknown} == {"reference"}
+
+
+def test__history__several_objectives_and_a_limit__values_and_excesses_by_name():
+    spec = study()
+    measures = (*spec.measures, COSTS["latency"], COSTS["throughput"])
+    limits = (Limit("max_latency", COSTS["latency"], 0.02),)
+    timed = Latency(
+        median=0.03,
+        low=0.03,
+        high=0.03,
+        n=1,
+        batch_size=6,
+        seq_len=8,
+        device="cpu",
+        dtype="float32",
+    )
+    rows = [
+        row(0, (S, A), 0.5, latency_s=0.03, latency=timed),
+        row(1, (A, S), 0.4, latency_s=0.03),
+        row(2, (B, S), None, latency_s=0.03, latency=timed),
+        row(3, (S, S), None, state="diverged"),
+    ]
+    found = history(rows, measures=measures, limits=limits)
+    assert found.directions == ("minimize", "minimize", "maximize")
+    first, no_throughput, no_loss, diverged = found.trials
+    assert first.values == pytest.approx((0.5, 0.03, 200.0))
+    assert first.excesses == {"max_latency": pytest.approx(0.5)}
+    assert [no_throughput.state, no_loss.state, diverged.state] == ["failed", "failed", "pruned"]
+    assert (no_loss.values, no_loss.value, no_loss.excesses) == ((), None, {})

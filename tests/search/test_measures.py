@@ -1,7 +1,8 @@
 import pytest
-from own_study import own_study
+from own_study import loss, own_study, store_url, stored_rows
 from simulated import row
 
+import search
 from search.limits import are_within, excesses, limits_of
 from search.measures import COSTS, measure_of
 from search.rows import Latency
@@ -101,3 +102,37 @@ def test__limits__several_or_a_missing_value__within_only_where_all_are_known_to
     assert excesses(measured(selection={"accuracy": 0.2}), limited(min_accuracy=0.0)) == {
         "min_accuracy": pytest.approx(-0.2)
     }
+
+
+def judged(objective, folder):
+    return search.run(
+        {"objectives": ["loss", "energy", "params"], "limits": {"max_peak_memory": 9.0}}
+        | {"metrics": ["peak_memory"], "strategy": {"name": "random"}},
+        6,
+        store_url(folder),
+        objective=objective,
+        n_layers=2,
+        choices=["attention", "sepconv"],
+    )
+
+
+def test__run__own_function_of_several_objectives__all_are_kept_and_limits_decide(tmp_path):
+    def measured_twice(architecture, seed, report):
+        heavy = architecture.blocks[0].mixer.kind == "attention"
+        energy = 2.0 + len(architecture.blocks)
+        return {"loss": 1.0 - heavy, "energy": energy, "peak_memory": 10.0 if heavy else 8.0}
+
+    outcome = judged(measured_twice, tmp_path)
+    rows = stored_rows(tmp_path, outcome)
+    assert all(set(r.selection) == {"loss", "energy", "peak_memory"} for r in rows)
+    assert all(r.params > 100_000 for r in rows)
+    picks = [r for r in rows if r.role == "pick"]
+    # The better loss needs more memory than the limit allows.
+    assert picks
+    assert all(r.mixers[0].startswith("sepconv") for r in picks)
+
+
+def test__run__own_function_returns_too_little__failed_trials_name_what_is_missing(tmp_path):
+    outcome = judged(loss, tmp_path)
+    assert outcome.exit_code == 1
+    assert "returned loss but not energy, peak_memory" in outcome.message
