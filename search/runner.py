@@ -53,6 +53,7 @@ def run_study(
     observer: RunObserver | None = None,
     stop: StopFlag | None = None,
     again: str = "the same command",
+    derived_from: tuple[int, str] | None = None,
 ) -> RunOutcome:
     """Runs or continues a study until its budget is used up.
 
@@ -66,6 +67,7 @@ def run_study(
         observer: Told what happens.
         stop: Ends the run from outside; Ctrl-C and SIGTERM set it too.
         again: How the user continues after an interruption, for the message.
+        derived_from: Id of the study that a new one is derived from, and what for.
 
     Raises:
         InputError: The data is missing or too little, the name is bound to another spec, the data
@@ -83,7 +85,7 @@ def run_study(
     is_new = all(known.name != name for known in store.studies())
     # A new study whose data cannot be used leaves no row behind.
     prepared = prepare(study, local.cache_dir) if is_new else None
-    row = store.ensure_study(name, study, plugins_of(study))
+    row = store.ensure_study(name, study, plugins_of(study), derived_from=derived_from)
     if used := used_up(store, row, study, budget):
         return report_end(store, row, Tally(ended=used), stop, observer, again)
     prepared = prepared or prepare(study, local.cache_dir)

@@ -25,6 +25,7 @@ from search.answers.effects import (
 )
 from search.answers.exploratory import layer_rows
 from search.answers.family import CONFIRMATORY, Family
+from search.answers.lengths import Derived, Lengths, lengths_of
 from search.answers.listing import chosen_of_list, contrasts_of_list
 from search.answers.noise import Noise, noise_of
 from search.answers.pareto import Front, front_of
@@ -44,6 +45,7 @@ from search.answers.verdicts import (
     verdict_rows,
 )
 from search.rows import FINAL_STATES, TrialRow, VerdictRow
+from search.space import Labels
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -130,6 +132,7 @@ class Answer:
     predictors: Predictors
     spent: Spent
     reach: Reach
+    lengths: Lengths | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values that strict JSON takes (no NaN, no infinity)."""
@@ -145,7 +148,12 @@ class Answer:
 
 
 def answer_study(
-    rows: Sequence[TrialRow], study: StudySpec, *, device: str | None = None, look: int = 1
+    rows: Sequence[TrialRow],
+    study: StudySpec,
+    *,
+    device: str | None = None,
+    look: int = 1,
+    derived: Sequence[Derived] = (),
 ) -> Answer:
     """Answers a study from its rows.
 
@@ -154,35 +162,48 @@ def answer_study(
         study: its spec.
         device: where the costs were measured, for the reader.
         look: which answer of this study it is: 1, and one more after each raise of the budget.
+        derived: the studies that repeat its finalists elsewhere.
     """
     from search.baselines import baselines
-    from search.finalists import finalists
     from search.space import Space
 
-    question, space = question_of(study), Space.of(study)
+    question = question_of(study)
     listed = () if question.is_listed else baselines(study)
     return make_answer(
         rows,
         question,
-        chosen_of_list(rows, question)
-        if question.is_listed
-        else {found.role: found.labels for found in finalists(study, space, listed, rows)},
-        mixers=tuple(space.choices),
+        chosen_of(rows, study),
+        mixers=tuple(Space.of(study).choices),
         baselines={baseline.role: baseline.labels for baseline in listed},
         device=device,
         look=look,
+        derived=derived,
     )
+
+
+def chosen_of(rows: Sequence[TrialRow], study: StudySpec) -> Mapping[str, Labels]:
+    """Returns the layers of the finalists by role: pick, reference, shorter, rival."""
+    from search.baselines import baselines
+    from search.finalists import finalists
+    from search.space import Space
+
+    question = question_of(study)
+    if question.is_listed:
+        return chosen_of_list(rows, question)
+    found = finalists(study, Space.of(study), baselines(study), rows)
+    return {finalist.role: finalist.labels for finalist in found}
 
 
 def make_answer(
     rows: Sequence[TrialRow],
     question: Question,
-    chosen: Mapping[str, Sequence[str]],
+    chosen: Mapping[str, Labels],
     *,
     mixers: Sequence[str],
     baselines: Mapping[str, Sequence[str]],
     device: str | None = None,
     look: int = 1,
+    derived: Sequence[Derived] = (),
 ) -> Answer:
     """Answers a question from rows; provisional while one of them is not final.
 
@@ -194,6 +215,7 @@ def make_answer(
         baselines: notation of the layers of each listed baseline, by role.
         device: where the costs were measured.
         look: which answer of the study this is, counted from 1.
+        derived: the studies that repeat its finalists elsewhere.
     """
     of_list = max(1, (question.space_size or 1) - 1)
     family = Family(
@@ -248,6 +270,7 @@ def make_answer(
             ),
             device=device,
         ),
+        lengths=lengths_of(chosen, contrasts, derived, question),
     )
 
 

@@ -126,7 +126,7 @@ def lead_of(finalists: Finalists, question: Question) -> Lead | None:
         points=tuple((step, fmean(lead[step] for lead in shared)) for step in steps),
         middle_step=middle,
         change=change,
-        word=_lead_word(change, question.tolerance),
+        word=lead_word(change, question.tolerance),
     )
 
 
@@ -147,7 +147,8 @@ def _shared_leads(
     return leads
 
 
-def _lead_word(change: Interval, tolerance: float) -> str:
+def lead_word(change: Interval, tolerance: float) -> str:
+    """What a change of the lead allows to be said; ``steady`` where it is within the tolerance."""
     if change.low is None or change.high is None:
         return UNDECIDED
     if -tolerance < change.low and change.high < tolerance:

@@ -21,10 +21,16 @@ def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" =
     """
     from search.answers.answer import answer_study
     from search.cli.opening import spec_of
+    from search.derived import derived_rows
 
     rows = store.rows(study.name, documents=True) if rows is None else rows
-    look = max(1, len(store.looks(study.name)))
-    return answer_study(rows, spec_of(study), device=_device(store, rows), look=look)
+    return answer_study(
+        rows,
+        spec_of(study),
+        device=_device(store, rows),
+        look=max(1, len(store.looks(study.name))),
+        derived=derived_rows(store, study),
+    )
 
 
 def _device(store: "Store", rows: "list[TrialRow]") -> str | None:

@@ -8,6 +8,7 @@ import typer
 from search.cli import mixers
 from search.cli.best import best
 from search.cli.compare import compare
+from search.cli.confirm import confirm
 from search.cli.doctor import doctor
 from search.cli.export import export
 from search.cli.failures import EXIT_CODES
@@ -64,6 +65,7 @@ def build_app() -> typer.Typer:
     app.callback()(start)
     app.command("init", rich_help_panel=WORK)(init)
     app.command("run", rich_help_panel=WORK)(run)
+    app.command("confirm", rich_help_panel=WORK)(confirm)
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
     app.command("best", rich_help_panel=READ)(best)

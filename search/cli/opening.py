@@ -31,7 +31,7 @@ def open_store(url: str) -> "Iterator[Store]":
 
 
 def find_study(store: "Store", name: str | None) -> "StudyRow":
-    """Return the study of this name, or the only one when no name is given.
+    """Return the study of this name, or the only one that is not derived when no name is given.
 
     Raises:
         NothingThereError: If there is no such study, or none at all.
@@ -41,7 +41,7 @@ def find_study(store: "Store", name: str | None) -> "StudyRow":
 
     if name is not None:
         return store.study(name)
-    studies = store.studies()
+    studies = [study for study in store.studies() if study.base is None]
     if not studies:
         raise NothingThereError(f"{store.url}: holds no study yet; 'search run' starts one")
     if len(studies) > 1:

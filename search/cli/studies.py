@@ -38,7 +38,17 @@ def ls(store: StoreOption = DEFAULT_STORE, json: JsonOption = False) -> None:
         ("objective", LEFT),
         ("created", LEFT),
     )
-    write(table(columns, [_study_cells(study) for study in studies]))
+    write(table(columns, [_study_cells(study) for study in under_their_base(studies)]))
+
+
+def under_their_base(studies: "Sequence[StudyRow]") -> "list[StudyRow]":
+    """Studies, oldest first, each followed by those that are derived from it."""
+    return [
+        one
+        for study in studies
+        if study.base is None
+        for one in (study, *(other for other in studies if other.base == study.name))
+    ]
 
 
 def show(
@@ -99,6 +109,7 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
     phases = Counter(row.phase for row in rows)
     lines = [
         ("study", study.name),
+        ("derived", f"from {study.base}, for {study.purpose}" if study.base else ""),
         ("state", _state(study)),
         ("objective", f"{study.direction} {study.objective} on the selection split"),
         ("beside it", ", ".join(study.spec.get("objectives", ())[1:])),
@@ -165,7 +176,7 @@ def _study_cells(study: "StudyRow") -> tuple[str, ...]:
     from search.budget import duration_words
 
     return (
-        study.name,
+        study.name if study.base is None else f"  {study.name}",
         _state(study),
         str(study.n_trials),
         str(study.n_completed),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.answers.intervals import IDENTICAL
-from search.report.wording import joined, role_words, value_text, with_unit
+from search.answers.verdicts import UNDECIDED
+from search.report.lengths import headline
+from search.report.wording import OTHERS, joined, role_words, value_text, with_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -22,6 +24,7 @@ def cautions(answer: Answer) -> list[str]:
         _noise(answer),
         _luck(answer),
         _lead(answer),
+        _lost(answer),
         _speed(answer),
         _limits(answer),
         _recipe(answer),
@@ -62,10 +65,23 @@ def _luck(answer: Answer) -> str:
 
 
 def _lead(answer: Answer) -> str:
-    lead = answer.lead
+    lead, lengths = answer.lead, answer.lengths
+    if lengths is not None and lengths.last is not None and lengths.word != UNDECIDED:
+        longer = f"in longer training the lead over all-attention is {headline(lengths)}"
+        return "" if lengths.word == "steady" else longer
     if lead is None or lead.word not in ("growing", "closing"):
         return ""
     return f"the lead over all-attention was still {lead.word} when training ended"
+
+
+def _lost(answer: Answer) -> str:
+    kept = answer.lengths.kept if answer.lengths else ()
+    lost = [
+        f"'{one.before}' against {OTHERS[one.against]} is lost at {one.purpose.replace('-', ' ')}"
+        for one in kept
+        if one.outcome == "lost"
+    ]
+    return joined(lost)
 
 
 def _speed(answer: Answer) -> str:

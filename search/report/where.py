@@ -34,4 +34,6 @@ def section(answer: Answer, about: About) -> Section:
     if answer.leaders:
         name = about.argument + about.store_option
         lines.append(f"next: search show {name} | search report {name} --out report.html")
+        if answer.question.steps and answer.lengths is None and not answer.question.is_listed:
+            lines.append(f"does it hold at longer training? search confirm {name}")
     return Section("Where", lines=tuple(lines))
