@@ -27,8 +27,10 @@ from benchmarks.calibration_table import summary, table
 from benchmarks.replay import quick_strategy, spend
 from benchmarks.worlds import TOLERANCE, WORLDS, Sample, World
 from search.answers.arms import arms_of, finalists_of
+from search.answers.design import design_of
 from search.answers.effects import layer_effects_of
 from search.answers.family import Family
+from search.answers.intervals import Interval
 from search.answers.question import Question, question_of
 from search.answers.verdicts import (
     UNDECIDED,
@@ -41,7 +43,7 @@ from search.baselines import Baseline, baselines
 from search.finalists import finalists
 from search.phases import Choice, phase_sources
 from search.rows import Phase, TrialRow
-from search.space import Space
+from search.space import Labels, Space
 from search.strategies.catalog import offered
 from search.study import StudySpec
 
@@ -206,7 +208,8 @@ def outcome(world: World, rows: Sequence[TrialRow]) -> Iterator[str]:
         others = [arm for arm in (found.reference, found.shorter, found.rival) if arm]
         if any(best >= world.effect(arm.mixers) for arm in others):
             wrong.add("false_beats")
-    for word, truth in layer_words(world, rows, question, mixers, family.layer_level):
+    pick = found.pick.mixers if found.pick else None
+    for word, truth in layer_words(world, rows, question, mixers, pick, family):
         says = judged("reference", word, truth, question.tolerance)
         yield from (["layers_decided"] * (says is not None) + ["layers_right"] * (says is True))
         if says is False:
@@ -221,17 +224,38 @@ def layer_words(
     rows: Sequence[TrialRow],
     question: Question,
     mixers: Sequence[str],
-    level: float,
+    pick: Labels | None,
+    family: Family,
 ) -> Iterator[tuple[str, float]]:
     """The verdicts on single layers, each with its estimate from the same runs without noise."""
     noiseless = [
         replace(row, selection={question.objective: world.effect(row.mixers)}) for row in rows
     ]
-    said = layer_effects_of(rows, question, mixers, level)
-    true = layer_effects_of(noiseless, question, mixers, level)
-    for effect, truth in zip(said, true, strict=True):
-        if effect.word != UNDECIDED and truth.interval is not None:
-            yield effect.word, truth.interval.estimate
+    said, true = (
+        [*pair_words(runs, question, mixers, family), *design_words(runs, question, pick, family)]
+        for runs in (rows, noiseless)
+    )
+    for (word, _), (_, truth) in zip(said, true, strict=True):
+        if word != UNDECIDED and truth is not None:
+            yield word, truth.estimate
+
+
+def pair_words(
+    rows: Sequence[TrialRow], question: Question, mixers: Sequence[str], family: Family
+) -> Iterator[tuple[str, Interval | None]]:
+    """What matched pairs say of each layer."""
+    for effect in layer_effects_of(rows, question, mixers, family.layer_level):
+        yield effect.word, effect.interval
+
+
+def design_words(
+    rows: Sequence[TrialRow], question: Question, pick: Labels | None, family: Family
+) -> Iterator[tuple[str, Interval | None]]:
+    """What a design says of each layer, averaged and in the pick; nothing without a design."""
+    design = design_of(rows, question, pick, family)
+    for layer in design.layers if design else ():
+        yield layer.average_word, layer.average
+        yield layer.stack_word, layer.in_stack
 
 
 def judged(against: Against, word: str, truth: float, tolerance: float) -> bool | None:
