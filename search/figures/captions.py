@@ -20,9 +20,9 @@ CAPTIONS = {
     ),
     "effects": (
         "What each layer's mixer changes",
-        "Each point: the difference that this mixer makes in place of attention in this layer, all "
-        "else equal; the bar is its interval, over all cells together. A bar that crosses the "
-        "line at zero leaves it undecided.",
+        "Each point: the difference that this mixer makes in place of attention in this layer; the "
+        "bar is its interval, over all points together. A bar that crosses the line at zero leaves "
+        "open which of the two is better there.",
     ),
     "pareto": (
         "Cost and quality",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from search.answers.answer import Answer
+    from search.answers.intervals import Interval
     from search.rows import TrialRow
 
 
@@ -85,45 +87,81 @@ def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
 
 
 def effects(answer: Answer) -> Figure:
-    """Difference that a mixer makes in a layer, with its interval; without data if unmeasured."""
+    """Difference that a mixer makes in a layer, with its interval; without data if unmeasured.
+
+    A design's layers are drawn averaged over it and in the chosen stack, else matched pairs.
+    """
     question = answer.question
     title = f"difference to attention in {question.objective}{in_unit(question)}"
     figure = blank(question, "What each layer's mixer changes", title, "")
-    measured = [
-        (effect, effect.interval)
-        for effect in answer.layers
-        if effect.interval is not None and effect.interval.low is not None
-    ]
-    for index, mixer in enumerate(dict.fromkeys(effect.mixer for effect, _ in measured)):
-        cells = [pair for pair in measured if pair[0].mixer == mixer]
-        figure.add_scatter(
-            x=[interval.estimate for _, interval in cells],
-            y=[f"layer {effect.layer}: {mixer}" for effect, _ in cells],
-            mode="markers",
-            name=mixer,
-            marker={"color": MIXER_COLOURS[index % len(MIXER_COLOURS)], "size": 10},
-            error_x={
-                "array": [(i.high or 0.0) - i.estimate for _, i in cells],
-                "arrayminus": [i.estimate - (i.low or 0.0) for _, i in cells],
-                "thickness": 2,
-            },
-            customdata=[[effect.n, effect.word] for effect, _ in cells],
-            hovertemplate="%{y}<br>%{x:+.4f}, pairs %{customdata[0]}<br>%{customdata[1]}"
-            "<extra></extra>",
+    bars = [bar for bar in _bars(answer) if bar.interval.low is not None]
+    for index, name in enumerate(dict.fromkeys(bar.name for bar in bars)):
+        _add_bars(
+            figure,
+            [bar for bar in bars if bar.name == name],
+            MIXER_COLOURS[index % len(MIXER_COLOURS)],
         )
-    if measured:
+    if bars:
         figure.add_vline(x=0, line={"color": INK, "width": 1})
-        order = sorted({(effect.layer, effect.mixer) for effect, _ in measured}, reverse=True)
-        figure.update_yaxes(
-            type="category",
-            categoryorder="array",
-            categoryarray=[f"layer {layer}: {mixer}" for layer, mixer in order],
-        )
+        order = list(dict.fromkeys(bar.label for bar in bars))[::-1]
+        figure.update_yaxes(type="category", categoryorder="array", categoryarray=order)
         figure.update_layout(height=max(300, 170 + 26 * len(order)))
-        return noted(figure, "bars: intervals that hold for all cells together")
+        return noted(figure, "bars: intervals that hold for all of them together")
     figure.update_yaxes(visible=False)
     figure.update_xaxes(showticklabels=False)
     return noted(figure, "not measured: too few stacks differ in one layer only")
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """One effect: its line, its colour's name, what was measured and what may be said."""
+
+    label: str
+    name: str
+    interval: Interval
+    word: str
+
+
+def _bars(answer: Answer) -> list[_Bar]:
+    """The effects, layer by layer."""
+    if answer.design is None:
+        return [
+            _Bar(
+                f"layer {effect.layer}: {effect.mixer}", effect.mixer, effect.interval, effect.word
+            )
+            for effect in answer.layers
+            if effect.interval is not None
+        ]
+    design = answer.design
+    found = []
+    for layer in design.layers:
+        readings = (
+            (f"{design.cheap}, average", layer.average, layer.average_word),
+            (f"{layer.mixer} in {design.stack}", layer.in_stack, layer.stack_word),
+        )
+        found += [
+            _Bar(f"layer {layer.layer}: {name}", name, interval, word)
+            for name, interval, word in readings
+            if interval is not None
+        ]
+    return found
+
+
+def _add_bars(figure: Figure, bars: Sequence[_Bar], colour: str) -> None:
+    figure.add_scatter(
+        x=[bar.interval.estimate for bar in bars],
+        y=[bar.label for bar in bars],
+        mode="markers",
+        name=bars[0].name,
+        marker={"color": colour, "size": 10},
+        error_x={
+            "array": [(bar.interval.high or 0.0) - bar.interval.estimate for bar in bars],
+            "arrayminus": [bar.interval.estimate - (bar.interval.low or 0.0) for bar in bars],
+            "thickness": 2,
+        },
+        customdata=[[bar.word] for bar in bars],
+        hovertemplate="%{y}<br>%{x:+.4f}<br>%{customdata[0]}<extra></extra>",
+    )
 
 
 def heat_map(rows: Sequence[TrialRow], answer: Answer) -> Figure:

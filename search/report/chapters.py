@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from search.report import (
     costs,
     counts,
-    errors,
     failures,
     layers,
     leaderboard,
@@ -69,7 +68,9 @@ CHAPTERS = (
         "where all of the bracket calls for it: 'better'; 'may be cheap' where layers without "
         "attention lose less than the tolerance; 'keep attention' where they lose more; against a "
         "shorter model 'keep depth' where that one loses more; else 'undecided', with the number "
-        "of further runs that would decide it.",
+        "of further runs that would decide it. p, adjusted for all verdicts together, says how "
+        "likely chance would show as much if the truth lay where the verdict changes; df, the "
+        "degrees of freedom, how well the noise is known.",
         (verdicts.section,),
     ),
     Chapter(
@@ -92,7 +93,6 @@ CHAPTERS = (
             training.section,
             lengths.section,
             noise.section,
-            errors.section,
             selection.section,
             probe.section,
         ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.report.wording import difference_text, in_unit, plural
+from search.report.wording import plural
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -18,16 +19,12 @@ def section(answer: Answer, room: Room | None) -> Section:
         why = "all-attention of full depth is not listed, so there is nothing to hold against"
         return Section("Verdicts", lines=(why,))
     shown = contrasts if room is None else contrasts[: room.leaders]
-    rows = tuple(
-        (
-            f"{contrast.candidate}{' (pick)' if contrast.candidate_id == answer.pick else ''} - "
-            f"{contrast.other}",
-            difference_text(contrast.interval, question),
-            contrast.verdict.text,
-        )
+    names = [
+        f"{contrast.candidate}{' (pick)' if contrast.candidate_id == answer.pick else ''} - "
+        f"{contrast.other}"
         for contrast in shown
-    )
-    header = ("on the test split", f">difference{in_unit(question)}", "verdict")
+    ]
+    header, rows = contrast_table(shown, names, question, full=room is None)
     tolerance = f"tolerance {question.tolerance:g} {question.unit}".rstrip()
     sure = f"{100 * (1 - answer.family.alpha):.3g} %"
     lines = [

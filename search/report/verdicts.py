@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from search.answers.variance import few_words
 from search.report import listed
+from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, difference_text, in_unit, joined
+from search.report.wording import OTHERS, joined
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -20,15 +21,11 @@ def section(answer: Answer, room: Room | None) -> Section:
         return listed.section(answer, room)
     if not answer.contrasts:
         return Section("Verdicts", lines=("undecided: nothing to compare with was trained",))
-    rows = tuple(
-        (
-            f"{_role_of(answer, contrast.candidate_id)} - {OTHERS[contrast.against]}",
-            difference_text(contrast.interval, question),
-            contrast.verdict.text,
-        )
+    names = [
+        f"{_role_of(answer, contrast.candidate_id)} - {OTHERS[contrast.against]}"
         for contrast in answer.contrasts
-    )
-    header = ("on the test split", f">difference{in_unit(question)}", "verdict")
+    ]
+    header, rows = contrast_table(answer.contrasts, names, question, full=room is None)
     line = f"tolerance {question.tolerance:g} {question.unit}".rstrip()
     measured = [c for c in answer.contrasts if c.interval and c.interval.low is not None]
     if measured:

@@ -11,7 +11,6 @@ from search.budget import duration_words
 if TYPE_CHECKING:
     from search.answers.intervals import Interval
     from search.answers.question import Question
-    from search.answers.verdicts import Contrast
 
 ABSENT = "-"
 MAX_DIGITS = 9
@@ -112,8 +111,3 @@ def duration_or_nothing(seconds: float | None) -> str:
 def measure_name(name: str) -> str:
     """A metric's or a cost's name as people read it."""
     return "FLOPs" if name == "flops" else name.replace("_", " ")
-
-
-def difference_name(contrast: Contrast) -> str:
-    """``SSSA - AAAA``."""
-    return f"{contrast.candidate} - {contrast.other}"
