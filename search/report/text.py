@@ -37,8 +37,11 @@ def render(answer: Answer, about: About, *, width: int = WIDTH) -> str:
         width: columns of the terminal.
     """
     text = ""
+    # Whoever asks for several objectives asks for the front.
+    kept = {"Front"} if len(answer.question.measures) > 1 else set()
     for room, left_out in _fits():
-        parts = [part for part in _sections(answer, about, room) if part.title not in left_out]
+        less = set(left_out) - kept
+        parts = [part for part in _sections(answer, about, room) if part.title not in less]
         text = to_text(parts, max(width, MIN_WIDTH))
         if text.count("\n") <= MAX_LINES:
             break

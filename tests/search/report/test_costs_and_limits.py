@@ -1,13 +1,15 @@
 from dataclasses import replace
 
-from simulated import Simulation
+from simulated import Simulation, question
 
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.speedup import Ratio, SpeedUp
 from search.limits import Limit
 from search.measures import COSTS, Measure
 from search.report import limits, speedup
+from search.report.about import About
 from search.report.sections import Room
+from search.report.text import render
 
 ROOM = Room(5, 4, 3)
 ANSWER = Simulation(lambda layers: 3.0, lambda layers: 0.01).run(9)
@@ -82,3 +84,12 @@ def test__bounds_of__simulated_study__counts_by_the_median_of_the_runs():
     assert (found.n_within, found.n_over) == (len(small), len(arms) - len(small))
     assert 0 < len(small) < len(arms)
     assert found.reference_is_within is False
+
+
+def test__render__several_objectives_on_a_full_terminal__the_front_stays():
+    measures = (Measure("loss", "nats", "minimize", "metric"), COSTS["flops"])
+    made = Simulation(lambda layers: 3.0, lambda layers: 0.01, asked=question(measures=measures))
+    answer = replace(made.run(60), speed_up=FOUND)
+    text = render(answer, About("demo"))
+    assert "\nFront        loss, FLOPs: " in text
+    assert len(text.splitlines()) <= 40
