@@ -8,7 +8,7 @@ transpose, so the paper's W X is `x @ W.T` and its X W_P is `W_P.T @ x`.
 
 import typing
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -73,6 +73,18 @@ class TokenMixer(nn.Module, ABC, Generic[ConfigT]):
         """Return the claims for this config; a pure function."""
 
     @classmethod
+    def connections(cls, config: ConfigT, *, seq_len: int, causal: bool = False) -> Tensor:
+        """Return which tokens each output may see, (N, N) bool: entry (j, i) is output j, token i.
+
+        By default every token within the claimed reach. A mixer that sees some of them only (a
+        pattern) overrides this; then it is a claim of its own and must be exact.
+        """
+        traits = cls.traits(config)
+        reach = traits.reach_as_built(causal=causal)
+        side = seq_len if reach == "global" else reach
+        return band(seq_len, side, 0 if causal else side)
+
+    @classmethod
     @abstractmethod
     def flops(cls, config: ConfigT, *, d_model: int, seq_len: int) -> int:
         """Return the FLOPs (2 x MAC) of one forward of one sequence, by the definition.
@@ -80,6 +92,11 @@ class TokenMixer(nn.Module, ABC, Generic[ConfigT]):
         They are those of `reference`, whatever route `forward` takes, so they do not depend on
         the machine.
         """
+
+    @property
+    def reach(self) -> int | Literal["global"]:
+        """The claimed reach of the mixer as it was built, causal or not."""
+        return self.traits(self.config).reach_as_built(causal=self.causal)
 
     @abstractmethod
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -116,6 +133,13 @@ def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return x
     return torch.where(mask.view(*mask.shape, *[1] * (x.dim() - 2)), x, 0.0)
+
+
+def band(seq_len: int, before: int, after: int) -> Tensor:
+    """Return (N, N) bool: output j sees token i where -after <= j - i <= before."""
+    places = torch.arange(seq_len)
+    distance = places[:, None] - places
+    return (distance <= before) & (distance >= -after)
 
 
 def init_linear(linear: nn.Linear) -> nn.Linear:

@@ -89,13 +89,15 @@ class MixerTraits(FrozenModel):
     """What a mixer claims about itself; `mixers.testing.check_mixer` measures every one.
 
     Attributes:
-        reach: Tokens that an output sees on each side of its own position, or "global".
+        reach: Tokens that an output sees on each side of its own position, or "global": no bound
+            (which of them, `TokenMixer.connections` says).
+        reach_causal: Tokens that it sees before its own position when built causal; None = `reach`.
         linear: The update is linear in x up to a constant (a bias): f(x) - f(0) is linear.
         position_aware: The order of tokens matters; otherwise permuting the tokens permutes the
             output.
         causal: Can be built with `causal=True`, and then no output looks ahead.
         fixed_length: Bound to `max_seq_len` and to absolute positions; longer input is refused.
-        cost: Growth of the work with the number of tokens.
+        cost: Growth of the definition's work with the number of tokens.
         source: Paper and equation.
     """
 
@@ -106,3 +108,8 @@ class MixerTraits(FrozenModel):
     fixed_length: bool
     cost: Literal["n", "n log n", "n^2"]
     source: str
+    reach_causal: int | Literal["global"] | None = None
+
+    def reach_as_built(self, *, causal: bool) -> int | Literal["global"]:
+        """Return the reach of a mixer built with this `causal`."""
+        return self.reach_causal if causal and self.reach_causal is not None else self.reach

@@ -95,7 +95,7 @@ def prove_layer(encoder: Encoder, spec: EncoderSpec, layer: int, seed: int) -> L
         raise ProofError(f"{where} with parameters {expected}, but it has {shapes}")
     fresh.eval().load_state_dict(mixer.state_dict())
     influence = measure_influence(encoder, layer, fresh, where, seed)
-    reach = mixer.traits(config).reach
+    reach = mixer.reach
     rows, columns = influence.nonzero(as_tuple=True)
     furthest = int((rows - columns).abs().max()) if len(rows) else 0
     if reach != "global" and furthest > reach:

@@ -37,6 +37,7 @@ def test__search__all__is_pinned_and_resolves() -> None:
     assert all(callable(getattr(search, name)) for name in search.__all__)
 
 
-def test__builtin_mixers__available__are_the_documented_six() -> None:
+def test__builtin_mixers__available__are_the_documented_ten() -> None:
     own = {kind for kind, facts in mixers.available().items() if "." not in kind}
-    assert own == {"attention", "average", "bproj", "hardmax_shift", "identity", "sepconv"}
+    paper = {"attention", "average", "bproj", "hardmax_shift", "identity", "sepconv"}
+    assert own == paper | {"dynamicconv", "fourier", "lightconv", "sparse_attention"}

@@ -8,13 +8,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import conv1d, glu, pad
 
-from mixers.base import TokenMixer, init_linear, zero_padding
+from mixers.base import TokenMixer, band, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
-
-WHOLE = 128
-"""Longest input taken as one product; measured on a CPU, as is BLOCK."""
-BLOCK = 64
-"""Outputs per product for longer input."""
+from mixers.toeplitz import convolve, sides
 
 
 class SeparableConfig(MixerConfig):
@@ -55,8 +51,7 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         self, config: SeparableConfig, *, d_model: int, max_seq_len: int, causal: bool = False
     ) -> None:
         super().__init__(config, d_model=d_model, max_seq_len=max_seq_len, causal=causal)
-        self.before = config.kernel_size - 1 if causal else (config.kernel_size - 1) // 2
-        self.after = config.kernel_size - 1 - self.before
+        self.before, self.after = sides(config.kernel_size, causal=causal)
         self.gate = init_linear(nn.Linear(d_model, 2 * d_model))
         self.filters = nn.Parameter(torch.empty(config.n_filters, config.kernel_size))
         nn.init.normal_(self.filters, std=config.kernel_size**-0.5)
@@ -67,6 +62,7 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         """Return the claims."""
         return MixerTraits(
             reach=config.kernel_size // 2,
+            reach_causal=config.kernel_size - 1,
             linear=False,
             position_aware=config.kernel_size > 1,
             causal=True,
@@ -76,6 +72,11 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         )
 
     @classmethod
+    def connections(cls, config: SeparableConfig, *, seq_len: int, causal: bool = False) -> Tensor:
+        """Return the band of the filter."""
+        return band(seq_len, *sides(config.kernel_size, causal=causal))
+
+    @classmethod
     def flops(cls, config: SeparableConfig, *, d_model: int, seq_len: int) -> int:
         """Return those of the gate (2 D wide), the direct convolution and W_O."""
         return 6 * seq_len * d_model**2 + 2 * seq_len * d_model * config.kernel_size
@@ -83,7 +84,7 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the update."""
         gated = zero_padding(glu(self.gate(zero_padding(x, mask))), mask)
-        out: Tensor = self.out(self.convolve(gated))
+        out: Tensor = self.out(convolve(gated, self.filters, before=self.before))
         return out
 
     def reference(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -93,39 +94,3 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
         mixed = conv1d(pad(gated.mT, (self.before, self.after)), weight, groups=self.d_model)
         out: Tensor = self.out(mixed.mT)
         return out
-
-    def convolve(self, x: Tensor) -> Tensor:
-        """Correlate every channel of x (B, N, D) with its filter by one product per filter.
-
-        Long inputs are cut into blocks of outputs, each with the window of inputs that it sees: the
-        band is the same for every block, so the work stays linear in N.
-        """
-        batch, seq_len, d_model = x.shape
-        n_filters, kernel_size = self.filters.shape
-        rows = seq_len if seq_len <= WHOLE else BLOCK
-        n_blocks = -(-seq_len // rows)
-        band = self.bands(rows)
-        if n_blocks == 1:
-            windows = x.mT[:, None]
-            band = band[:, :, self.before : self.before + seq_len]
-        else:
-            missing = n_blocks * rows - seq_len
-            padded = pad(x, (0, 0, self.before, self.after + missing))
-            windows = padded.unfold(1, rows + kernel_size - 1, rows)
-        split = (batch, n_blocks, n_filters, d_model // n_filters, windows.shape[-1])
-        by_filter = windows.view(split).permute(2, 4, 0, 1, 3)
-        columns = batch * n_blocks * d_model // n_filters
-        mixed = torch.bmm(band, by_filter.reshape(n_filters, band.shape[2], columns))
-        mixed = mixed.view(n_filters, rows, batch, n_blocks, d_model // n_filters)
-        return mixed.permute(2, 3, 1, 0, 4).reshape(batch, n_blocks * rows, d_model)[:, :seq_len]
-
-    def bands(self, rows: int) -> Tensor:
-        """Return each filter as a band matrix, (F, rows, rows + K - 1): row j holds it from j on.
-
-        Filters followed by `rows` zeros, repeated and read one step shorter per row, shift right
-        row by row: no index, so the gradient is a sum and not a scatter.
-        """
-        n_filters, kernel_size = self.filters.shape
-        repeated = pad(self.filters, (0, rows))[:, None].expand(-1, rows, -1).flatten(1)
-        width = rows + kernel_size - 1
-        return repeated[:, : rows * width].view(n_filters, rows, width)

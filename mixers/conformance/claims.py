@@ -1,9 +1,13 @@
 """Checks of the traits and of the FLOP formula."""
 
+from typing import Any, Literal
+
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from mixers.conformance.subject import Subject, differ, gap, influence
+from mixers.base import TokenMixer
+from mixers.conformance.subject import Subject, causal_modes, differ, gap, influence
 from mixers.errors import MixerError
 
 FREE_OPS = 64
@@ -15,10 +19,13 @@ FAR = 1024
 
 def check_order(subject: Subject) -> None:
     """Permuting tokens permutes the output if, and only if, not position_aware."""
-    aware = subject.mixer_type.traits(subject.config).position_aware
-    mixer = subject.build()
-    x = subject.tokens(2)
-    order = torch.randperm(subject.seq_len, generator=torch.Generator().manual_seed(3))
+    traits = subject.mixer_type.traits(subject.config)
+    aware, reach = traits.position_aware, traits.reach
+    # A window that holds the whole input sees no order: the input must be longer.
+    n = subject.seq_len if reach == "global" else window_length(subject, reach)
+    mixer = subject.build(max_seq_len=n)
+    x = subject.tokens(2, n)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(3))
     wanted, got = mixer(x)[:, order], mixer(x[:, order])
     moved = bool(differ(wanted, got).any())
     if moved and not aware:
@@ -62,54 +69,98 @@ def check_causal(subject: Subject) -> None:
 
 
 def check_reach(subject: Subject) -> None:
-    """Outputs move with tokens within reach and with no others."""
-    reach = subject.mixer_type.traits(subject.config).reach
-    n = subject.seq_len if reach == "global" else max(subject.seq_len, min(reach + 3, 160))
-    mixer = subject.build(max_seq_len=n)
-    moved = torch.zeros(n, n, dtype=torch.bool)
-    for seed in range(24 if reach == "global" else 3):
+    """Outputs move with the tokens they are connected to and with no others."""
+    for causal in causal_modes(subject):
+        mixer = subject.build(causal=causal)
+        n = subject.seq_len if mixer.reach == "global" else window_length(subject, mixer.reach)
+        check_connections(subject, n, causal=causal)
+        if mixer.reach == "global":
+            check_far(subject, causal=causal)
+
+
+def window_length(subject: Subject, reach: int) -> int:
+    """Return a length at which some tokens lie beyond the reach, as long as that is affordable."""
+    return max(subject.seq_len, min(reach + 3, 160))
+
+
+def check_connections(subject: Subject, n: int, *, causal: bool) -> None:
+    """Replace every token in turn and compare what moves with `connections` and `reach`."""
+    mixer = subject.build(max_seq_len=n, causal=causal)
+    wanted = connections_of(subject, n, causal=causal)
+    own = torch.eye(n, dtype=torch.bool)
+    needed = torch.zeros_like(wanted)
+    if is_overridden(subject):
+        needed = wanted
+    elif mixer.reach == "global":
+        needed = wanted & ~own  # a token's own value is at hand without any mixing
+    moved = torch.zeros_like(wanted)
+    for seed in range(24 if needed.any() else 3):
         # A token outside every window of a selecting mixer follows no other token: try more inputs.
         moved |= influence(mixer, subject.tokens(1, n, seed=10 + seed))
-        if moved.all():
+        if bool((moved | ~needed).all()):
             break
-    places = torch.arange(n)
-    distance = (places[:, None] - places[None, :]).abs()
+    claim = f"reach={mixer.reach!r}" + (", causal" if causal else "")
+    if is_overridden(subject):
+        claim += ", connections() as declared"
+    for wrong, verb in ((moved & ~wanted, "moves"), (needed & ~moved, "stays")):
+        if wrong.any():
+            output, token = wrong.nonzero()[0].tolist()
+            raise subject.fail(claim, f"output {output} {verb}", f"token {token} of {n} replaced")
+    check_width(subject, claim, mixer.reach, moved)
+
+
+def check_width(
+    subject: Subject, claim: str, reach: int | Literal["global"], moved: Tensor
+) -> None:
+    """No token beyond the reach, and some token as far away as it says."""
     if reach == "global":
-        if not moved.all():
-            output, token = (~moved).nonzero()[0].tolist()
-            raise subject.fail(
-                "reach='global'", f"output {output} stays", f"token {token} of {n} replaced"
-            )
-        check_far(subject)
         return
-    beyond = (moved & (distance > reach)).nonzero()
-    if len(beyond):
-        output, token = beyond[0].tolist()
-        raise subject.fail(f"reach={reach}", f"output {output} moves", f"token {token} replaced")
+    places = torch.arange(len(moved))
+    distance = (places[:, None] - places).abs()
     farthest = int(distance[moved].max()) if moved.any() else 0
-    if farthest < min(reach, n - 1):
+    if farthest != min(reach, len(moved) - 1):
         raise subject.fail(
-            f"reach={reach}",
-            f"no output moves with a token more than {farthest} away",
-            f"every one of {n} tokens replaced in turn",
+            claim,
+            f"the farthest token that moves an output is {farthest} away",
+            f"every one of {len(moved)} tokens replaced in turn",
         )
 
 
-def check_far(subject: Subject) -> None:
-    """A global mixer connects the two ends of an input that is longer than any usual window."""
-    mixer = subject.build(max_seq_len=FAR)
+def check_far(subject: Subject, *, causal: bool) -> None:
+    """A global mixer connects the ends of an input that is longer than any usual window."""
+    mixer = subject.build(max_seq_len=FAR, causal=causal)
     ends = [0, FAR - 1]
-    moved = torch.zeros(FAR, 2, dtype=torch.bool)
+    declared = connections_of(subject, FAR, causal=causal)
+    spread = int((declared.nonzero() @ torch.tensor([1, -1])).abs().max()) if declared.any() else 0
+    if spread < FAR // 2:
+        raise subject.fail(
+            "reach='global'", f"connections() declares at most {spread} apart", f"{FAR} tokens"
+        )
+    needed = declared[ends][:, ends].fill_diagonal_(False)
+    moved = torch.zeros_like(needed)
     for seed in range(24):
-        moved |= influence(mixer, subject.tokens(1, FAR, seed=10 + seed), tokens=ends)
-        if moved[ends].all():
+        moved |= influence(mixer, subject.tokens(1, FAR, seed=10 + seed), tokens=ends)[ends]
+        if bool((moved | ~needed).all()):
             return
-    output, token = (~moved[ends]).nonzero()[0].tolist()
+    output, token = (needed & ~moved).nonzero()[0].tolist()
     raise subject.fail(
         "reach='global'",
         f"output {ends[output]} stays",
         f"token {ends[token]} of {FAR} replaced",
     )
+
+
+def connections_of(subject: Subject, n: int, *, causal: bool) -> Tensor:
+    """Return which tokens each output may see, (n, n) bool, as the mixer declares it."""
+    config = subject.config.resolve(d_model=subject.d_model, max_seq_len=n)
+    return subject.mixer_type.connections(config, seq_len=n, causal=causal)
+
+
+def is_overridden(subject: Subject) -> bool:
+    """Whether the mixer declares its connections itself."""
+    inherited = TokenMixer.connections.__func__  # type: ignore[attr-defined]
+    own: Any = subject.mixer_type.connections
+    return own.__func__ is not inherited
 
 
 def check_linear(subject: Subject) -> None:

@@ -93,15 +93,17 @@ class FrozenNetwork:
     @property
     def local_reach(self) -> int:
         """Tokens that the layers of finite reach carry information over, all together."""
-        return sum(traits.reach for traits in self._traits() if isinstance(traits.reach, int))
+        return sum(mixer.reach for mixer in self._mixers() if isinstance(mixer.reach, int))
 
     def batch_size(self, rows: Rows) -> int:
         """Rows computed at once unless asked otherwise."""
         return max(1, self._batch_tokens // rows.tokens.shape[1])
 
+    def _mixers(self) -> list[TokenMixer[Any]]:
+        return [cast("TokenMixer[Any]", block.mixer) for block in self._blocks]
+
     def _traits(self) -> list[MixerTraits]:
-        mixers = (cast("TokenMixer[Any]", block.mixer) for block in self._blocks)
-        return [mixer.traits(mixer.config) for mixer in mixers]
+        return [mixer.traits(mixer.config) for mixer in self._mixers()]
 
     def __call__(
         self, rows: Rows, *, batch_size: int | None = None, jitter: Jitter | None = None

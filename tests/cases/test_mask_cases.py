@@ -10,7 +10,11 @@ import mixers
 from mixers.errors import ConformanceError, MixerError
 from mixers.spec import BlockSpec, EncoderSpec
 
-BUILT_IN = ["attention", "average", "bproj", "hardmax_shift", "identity", "sepconv"]
+CAN_BE_CAUSAL = [
+    "attention", "average", "bproj", "dynamicconv", "hardmax_shift", "identity", "lightconv",
+    "sepconv", "sparse_attention", "sparse_attention(pattern=star)",
+]  # fmt: skip
+BUILT_IN = [*CAN_BE_CAUSAL, "fourier"]
 
 
 def encoder(architecture, dtype=torch.float32, **fields):
@@ -45,11 +49,11 @@ def test__C01__row_of_padding_only__everything_stays_finite(architecture, backen
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("kind", ["attention", "hardmax_shift"])
+@pytest.mark.parametrize("kind", ["attention", "hardmax_shift", "sparse_attention"])
 def test__C03__half_precision__masked_tokens_weigh_nothing(kind, causal, dtype):
     torch.manual_seed(0)
     mixer = mixers.build(kind, d_model=16, max_seq_len=8, causal=causal).to(dtype)
-    if kind == "attention":
+    if kind != "hardmax_shift":
         with torch.no_grad():
             mixer.qkv.bias[:16] -= 5.0  # pushes scores to about -30
             mixer.qkv.bias[16:32] += 5.0
@@ -66,10 +70,9 @@ def test__C03__half_precision__masked_tokens_weigh_nothing(kind, causal, dtype):
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("length", [9, 16, 64])
 @pytest.mark.parametrize("kernel_size", [4, 5])
-def test__C04__convolution_with_bias__padding_does_not_leak(kernel_size, length, side):
-    model = encoder(
-        f"sepconv(kernel_size={kernel_size})*3", positions="none", max_seq_len=64
-    ).eval()
+@pytest.mark.parametrize("kind", ["sepconv", "lightconv", "dynamicconv"])
+def test__C04__convolution_with_bias__padding_does_not_leak(kind, kernel_size, length, side):
+    model = encoder(f"{kind}(kernel_size={kernel_size})*3", positions="none", max_seq_len=64).eval()
     with torch.no_grad():
         for block in model.blocks:
             block.mixer.gate.bias.fill_(0.5)
@@ -83,7 +86,7 @@ def test__C04__convolution_with_bias__padding_does_not_leak(kernel_size, length,
 
 
 @pytest.mark.parametrize("length", [6, 10, 32])
-@pytest.mark.parametrize("kind", ["bproj", "average"])
+@pytest.mark.parametrize("kind", ["bproj", "average", "fourier"])
 def test__C07__mixers_without_a_mask_of_their_own__padding_changes_nothing(kind, length):
     model = encoder(f"{kind}*2", max_seq_len=32).eval()
     ids = torch.randint(50, (1, 6))
@@ -175,7 +178,9 @@ def test__C08__once_it_disclaims_causal__causal_is_refused_and_the_rest_accepted
 
 
 def test__C08__encoder__passes_causal_to_every_mixer():
-    spec = EncoderSpec.of(", ".join(BUILT_IN), d_ff=32, vocab_size=50, d_model=16, max_seq_len=16)
+    spec = EncoderSpec.of(
+        ", ".join(CAN_BE_CAUSAL), d_ff=32, vocab_size=50, d_model=16, max_seq_len=16
+    )
     torch.manual_seed(0)
     model = mixers.Encoder(spec, causal=True).double().eval()
     ids = torch.randint(50, (1, 10))

@@ -161,5 +161,6 @@ def test__C27__third_party_config__survives_dump_and_load_in_a_new_process(tmp_p
     lines = ok(run_python(MISSING.format(text=text))).splitlines()
     assert lines[0] == (
         "blocks.1.mixer: unknown kind 'good-mixers.taps'; "
-        "known: attention, average, bproj, hardmax_shift, identity, sepconv"
+        "known: attention, average, bproj, dynamicconv, fourier, hardmax_shift, identity, "
+        "lightconv, sepconv, sparse_attention"
     )

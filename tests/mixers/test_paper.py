@@ -22,8 +22,49 @@ CONFIGS = [
     {"kind": "sepconv", "kernel_size": 31, "n_filters": 1},
     {"kind": "average"},
     {"kind": "identity"},
-]
+    {"kind": "lightconv", "kernel_size": 5, "n_heads": 4},
+    {"kind": "lightconv", "kernel_size": 4, "n_heads": 16},
+    {"kind": "dynamicconv", "kernel_size": 5, "n_heads": 4},
+    {"kind": "dynamicconv", "kernel_size": 4, "n_heads": 1},
+    {"kind": "fourier"},
+    {"kind": "fourier", "orthonormal": False},
+    {"kind": "sparse_attention", "width": 2, "n_heads": 2},
+    {"kind": "sparse_attention", "width": 1, "n_heads": 4, "rotary": True},
+    {"kind": "sparse_attention", "pattern": "strided", "width": 3, "n_heads": 2},
+    {
+        "kind": "sparse_attention", "pattern": "strided", "width": 3, "n_heads": 4,
+        "combination": "multihead",
+    },
+    {"kind": "sparse_attention", "pattern": "strided", "width": 2, "combination": "second"},
+    {"kind": "sparse_attention", "pattern": "fixed", "width": 3, "n_heads": 2},
+    {"kind": "sparse_attention", "pattern": "fixed", "width": 3, "combination": "first"},
+    {
+        "kind": "sparse_attention", "pattern": "fixed", "width": 4, "n_heads": 2,
+        "combination": "multihead",
+    },
+    {"kind": "sparse_attention", "pattern": "star", "n_heads": 2},
+]  # fmt: skip
 D = 16
+
+
+def head_sets(config, keep):
+    """What each head's tokens see, from the paper's sets; places count from the first real one."""
+    n, first = len(keep), int(np.argmax(keep))
+    parts = {"first": [1], "second": [2], "multihead": [1, 2], "union": [1, 2], None: [1]}
+    sets = {
+        part: [
+            {
+                i - 1 + first
+                for i in paper.sparsity_set(config.pattern, part, place, n - first, config.width)
+            }
+            for place in range(1 - first, n + 1 - first)
+        ]
+        for part in parts[config.combination]
+    }
+    if config.combination == "multihead":
+        half = config.n_heads // 2
+        return [sets[1]] * half + [sets[2]] * half
+    return [[set().union(*(s[k] for s in sets.values())) for k in range(n)]] * config.n_heads
 
 
 def build(config, max_seq_len, causal=False):
@@ -62,6 +103,25 @@ def by_the_paper(mixer, X, keep, causal=False):
             return paper.average(X, w["out.weight"], w["out.bias"], keep, causal=causal)
         case "identity":
             return paper.identity(X)
+        case "lightconv":
+            return paper.lightconv(
+                X, w["gate.weight"], w["gate.bias"], w["filters"], w["out.weight"], w["out.bias"],
+                keep, causal=causal,
+            )  # fmt: skip
+        case "dynamicconv":
+            return paper.dynamicconv(
+                X, w["gate.weight"], w["gate.bias"], w["filters.weight"], w["out.weight"],
+                w["out.bias"], mixer.config.n_heads, keep, causal=causal,
+            )  # fmt: skip
+        case "fourier":
+            return paper.fourier(X, keep, orthonormal=mixer.config.orthonormal)
+        case "sparse_attention":
+            W_Q, W_K, W_V = np.split(w["qkv.weight"], 3)
+            b_Q, b_K, b_V = np.split(w["qkv.bias"], 3)
+            return paper.sparse_attention(
+                X, W_Q, b_Q, W_K, b_K, W_V, b_V, w["out.weight"], w["out.bias"],
+                head_sets(mixer.config, keep), keep, rotary=mixer.config.rotary, causal=causal,
+            )  # fmt: skip
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
@@ -77,7 +137,10 @@ def test__mixer__any_length_and_mask__equals_the_paper(config, data, n, seed):
     np.testing.assert_allclose(got.detach().numpy().T[:, keep], wanted[:, keep], atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("config", [c for c in CONFIGS if c["kind"] != "hardmax_shift"], ids=str)
+CAUSAL = [config for config in CONFIGS if config["kind"] not in ("hardmax_shift", "fourier")]
+
+
+@pytest.mark.parametrize("config", CAUSAL, ids=str)
 def test__mixer__causal__equals_the_paper_with_a_triangular_matrix(config):
     X = np.random.default_rng(1).normal(size=(D, 9))
     keep = np.arange(9) < 7
@@ -116,16 +179,40 @@ def test__sepconv__whole_and_in_blocks__equals_direct_convolution(n, kernel_size
         torch.testing.assert_close(left, right, atol=1e-9, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("kind", ["lightconv", "dynamicconv"])
+@pytest.mark.parametrize("causal", [False, True])
+def test__normalised_convolution__band_products__equal_the_direct_form_in_gradients_too(
+    kind, n, causal
+):
+    mixer = build({"kind": kind, "kernel_size": 10, "n_heads": 2}, max_seq_len=n, causal=causal)
+    x = torch.randn(2, n, D, dtype=torch.float64, requires_grad=True)
+    mask = torch.arange(n) < torch.tensor([[n], [n - n // 3]])
+    weight = torch.randn_like(x) * mask[..., None]
+    inputs = [x, *mixer.parameters()]
+    got, wanted = mixer(x, mask), mixer.reference(x, mask)
+    torch.testing.assert_close(got[mask], wanted[mask], atol=TOLERANCE, rtol=0)
+    for left, right in zip(
+        torch.autograd.grad((got * weight).sum(), inputs),
+        torch.autograd.grad((wanted * weight).sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(left, right, atol=1e-9, rtol=1e-9)
+
+
 SMOOTH = [config for config in CONFIGS if config["kind"] not in ("hardmax_shift", "identity")]
 
 
-@pytest.mark.parametrize("config", SMOOTH, ids=str)
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("config", "causal"),
+    [(c, causal) for c in SMOOTH for causal in (False, True) if c in CAUSAL or not causal],
+    ids=str,
+)
 def test__mixer__gradient__equals_finite_differences(config, causal):
     mixer = build(config, max_seq_len=5, causal=causal)
     mask = torch.tensor([[True] * 5, [True, True, True, False, False]])
     x = torch.randn(2, 5, D, dtype=torch.float64, requires_grad=True)
-    names, values = zip(*mixer.named_parameters(), strict=True)
+    names, values = list(dict(mixer.named_parameters())), list(mixer.parameters())
 
     def run(x, *values):
         out = torch.func.functional_call(mixer, dict(zip(names, values, strict=True)), (x, mask))

@@ -34,6 +34,19 @@ configs = st.one_of(
         rule=st.sampled_from(["shift", "sign"]),
         surrogate_width=st.floats(1e-6, 1e6),
     ),
+    st.builds(
+        lambda **fields: {"kind": "sparse_attention", **fields},
+        pattern=st.sampled_from(["sliding_window", "strided", "fixed", "star", "random"]),
+        width=st.integers(1, 99) | st.none(),
+        rotary=st.booleans(),
+    ),
+    st.builds(
+        lambda kind, **fields: {"kind": kind, **fields},
+        kind=st.sampled_from(["lightconv", "dynamicconv"]),
+        kernel_size=st.integers(2, 200),
+        n_heads=divisors,
+    ),
+    st.builds(lambda scale: {"kind": "fourier", "orthonormal": scale}, st.booleans()),
     st.sampled_from(["bproj", "average", "identity"]).map(lambda kind: {"kind": kind}),
 )
 finite = st.floats(-1e9, 1e9)
@@ -99,6 +112,7 @@ GOLDEN = {
     "attention(rotary=true)*4": "4bdb12a765425571",
     "sepconv*2, attention*2": "f593d005e4819a0b",
     "bproj, average, hardmax_shift, identity": "fb5f4040d634dbbc",
+    "lightconv, dynamicconv, fourier, sparse_attention": "74813cb17e48ee38",
 }
 
 
@@ -189,7 +203,8 @@ def block(mixer, **fields):
         (
             block("atention"),
             "blocks.1.mixer: unknown kind 'atention'; did you mean 'attention'? "
-            "known: attention, average, bproj, hardmax_shift, identity, sepconv",
+            "known: attention, average, bproj, dynamicconv, fourier, hardmax_shift, identity, "
+            "lightconv, sepconv, sparse_attention",
         ),
         (block({"knid": "average"}), "blocks.1.mixer: needs the key "
          "'kind' (got {'knid': 'average'})"),

@@ -3,7 +3,18 @@ import json
 import pytest
 from command import call
 
-BUILT_IN = {"attention", "average", "bproj", "hardmax_shift", "identity", "sepconv"}
+BUILT_IN = {
+    "attention",
+    "average",
+    "bproj",
+    "dynamicconv",
+    "fourier",
+    "hardmax_shift",
+    "identity",
+    "lightconv",
+    "sepconv",
+    "sparse_attention",
+}
 
 
 def test__list__json__every_built_in_with_its_claims(capsys: pytest.CaptureFixture[str]) -> None:
