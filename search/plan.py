@@ -22,6 +22,7 @@ from search.messages import TrialFailure
 from search.phases import left_out, n_runs, quotas
 from search.rows import Phase, TrialRow
 from search.space import Labels, Space
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from mixers.config import MixerConfig
@@ -185,7 +186,9 @@ def shares_of(study: StudySpec, n_trials: int) -> tuple[Mapping[Phase, int], tup
     listed = baselines(study)
     first = quotas(n_trials, len(listed))["baseline"]
     n_screen = n_runs(study, [baseline.labels for baseline in listed[:first]])
-    phases = quotas(n_trials, len(listed), n_screen)
+    sweep = Sweep.of(study)
+    n_recipe = 0 if sweep is None else len(tuple(sweep.runs()))
+    phases = quotas(n_trials, len(listed), n_screen, n_recipe)
     return phases, tuple(baseline.role for baseline in listed), repeats_of(phases)
 
 

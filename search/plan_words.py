@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from search.budget import duration_words
 from search.listed import is_listed, n_stacks, n_trainings, seeds_of
 from search.space import Space
+from search.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.plan import Plan, StackCost
@@ -40,6 +41,8 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         )
     if plan.left_out:
         lines.append(f"baselines left out: {', '.join(plan.left_out)}")
+    if (sweep := Sweep.of(study)) is not None:
+        lines.append(sweep_words(sweep, plan.phases.get("recipe", 0)))
     source = (
         f"from {plan.degrees} degrees of freedom stored"
         if plan.degrees
@@ -58,6 +61,15 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         f"{plan.repeats_for_tolerance or 'more than 100,000'} repeats a side"
     )
     return lines
+
+
+def sweep_words(sweep: Sweep, n_runs: int) -> str:
+    """Says what of a sweep fits into the budget, and what follows where rates are apart."""
+    rates = ", ".join(f"{rate:g}" for rate in sweep.rates)
+    return (
+        f"sweep of learning rates {rates}: {n_runs} of its {len(tuple(sweep.runs()))} runs beside "
+        "the baselines; where the best rates are apart, a repeat is trained at each of them"
+    )
 
 
 def stack_words(cost: StackCost) -> str:

@@ -263,11 +263,12 @@ class StudySpec(Section):
         return self
 
     def with_recipe(self, recipe: Mapping[str, float]) -> StudySpec:
-        """The study whose training differs by these fields; itself where there are none."""
+        """The study that trains with these fields changed; itself where there are none."""
         if not recipe:
             return self
-        training = TrainingSpec.model_validate({**self.training.model_dump(), **recipe})
-        return self.model_copy(update={"training": training})
+        fields = {**self.training.model_dump(), "sweep_rates": (), **recipe}
+        training = TrainingSpec.model_validate(fields)
+        return self.model_copy(update={"training": training, "recipe": "shared"})
 
     @property
     def objective(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from search.rows import FINAL_STATES, TrialRow
+from search.rows import TrialRow
 from search.space import Labels
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FACTORS = (0.5, 1.0, 2.0)
 FEWEST_RATES = 3
+ENDED = frozenset({"completed", "diverged"})
 APART = 2.0
 """Best rates that differ by this factor or more are not the same recipe."""
 
@@ -88,10 +89,10 @@ class Sweep:
                     yield stack, self.recipe(rate)
 
     def readings(self, rows: Iterable[TrialRow]) -> dict[Labels, dict[float, float | None]]:
-        """Returns the objective of each swept stack by rate; None for a trial without a result."""
+        """Returns the objective of each swept stack by rate; None for a trial that diverged."""
         found: dict[Labels, dict[float, float | None]] = {s.labels: {} for s in self.stacks}
         for row in rows:
-            if row.seed_index == 0 and row.mixers in found and row.state in FINAL_STATES:
+            if row.seed_index == 0 and row.mixers in found and row.state in ENDED:
                 value = row.selection.get(self.objective) if row.state == "completed" else None
                 found[row.mixers].setdefault(rate_of(row, self.shared), value)
         return found

@@ -37,7 +37,7 @@ class SweptRates:
     Attributes:
         role: its name among the baselines.
         code: one character a layer.
-        readings: (rate, objective on selection) of the ended runs; None without a result.
+        readings: (rate, objective on selection) of the ended runs; None where it diverged.
         best: the best rate; None where a rate of the sweep has not ended.
         at_edge: the best rate is the lowest or the highest tried, so a better one may lie beyond.
     """

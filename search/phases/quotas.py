@@ -87,7 +87,9 @@ def next_phase(budget: Budget, counts: Counts, agenda: Agenda) -> Phase | None:
 
 def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phase | None:
     shares = quotas(n, agenda.listed_baselines, n_recipe=agenda.n_recipe)
-    used = {**started, "search": started.get("search", 0) + started.get("screen", 0)}
+    overrun = max(0, started.get("recipe", 0) - shares.get("recipe", 0))
+    of_search = started.get("search", 0) + started.get("screen", 0) + overrun
+    used = {**started, "search": of_search}
     for phase in PHASES_IN_ORDER:
         wanted = _exploring(agenda) if phase == "search" else phase
         if wanted in agenda.open_phases and used.get(phase, 0) < shares.get(phase, 0):
@@ -106,8 +108,8 @@ def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
 
 
 def _exploring(agenda: Agenda) -> Phase | None:
-    """The design while it has runs left, else the search; None where nothing is left."""
-    order: tuple[Phase, ...] = ("screen", "search")
+    """The design while it has runs left, else the search, else what is left of the sweep."""
+    order: tuple[Phase, ...] = ("screen", "search", "recipe")
     return next((phase for phase in order if phase in agenda.open_phases), None)
 
 

@@ -69,7 +69,7 @@ def _cells(stack: SweptRates, check: RecipeCheck, answer: Answer) -> Iterator[st
     readings = dict(stack.readings)
     for rate in check.rates:
         if rate in readings and readings[rate] is None:
-            yield "no result"
+            yield "diverged"
         else:
             yield value_text(readings.get(rate), answer.question)
     yield "-" if stack.best is None else f"{stack.best:g}"
