@@ -190,7 +190,7 @@ def sparse_attention(
     W_O: Matrix, b_O: Matrix,
     sets: list[list[set[int]]], keep: Flags, *, rotary: bool = False, causal: bool = False,
 ) -> Matrix:  # fmt: skip
-    """Sparse attention of arXiv 2006.04862, token by token; sets[i][k] is what head i's token k sees.
+    """Sparse attention of arXiv 2006.04862, token by token; head i's token k sees sets[i][k].
 
     Here tokens count from 0; of a set, real tokens count, and those up to k if causal.
     """
