@@ -100,7 +100,20 @@ def _limits(answer: Answer) -> str:
 
 
 def _recipe(answer: Answer) -> str:
-    return "one training recipe was used for every stack" if answer.question.recipe else ""
+    check = answer.recipe
+    if check is None or not check.stacks:
+        return "one training recipe was used for every stack" if answer.question.recipe else ""
+    turned = [NAMED[margin.against] for margin in check.margins if not margin.same_sign]
+    edge = [stack.code for stack in check.stacks if stack.best is not None and stack.at_edge]
+    found = []
+    if turned:
+        found.append(f"who is ahead of {joined(turned)} depends on the learning rate")
+    if edge:
+        found.append(f"better learning rates may lie beyond those tried for {joined(edge)}")
+    if check.not_swept:
+        roles = joined([role_words(role) for role in check.not_swept])
+        found.append(f"not all learning rates were tried for {roles}")
+    return "; ".join(found)
 
 
 def _left_out(answer: Answer) -> str:

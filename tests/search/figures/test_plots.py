@@ -6,6 +6,7 @@ from simulated import ATTENTION, Simulation, question, row
 
 from search.errors import InputError
 from search.figures import files, plots
+from search.strategies.screen_plan import NOTE, screening_of
 
 A, S = ATTENTION, "sepconv"
 
@@ -74,6 +75,20 @@ def test__leaderboard__finalists__test_mean_with_repeat_sd():
     }
     expected = {(f"{row.rank}. {row.code}", row.test) for row in answer.leaders if row.n_test}
     assert drawn == expected
+
+
+def test__effects__design__average_and_in_the_stack_layer_by_layer():
+    made = Simulation(lambda layers: 3.0 - 0.1 * layers.count(S), lambda layers: 0.003, seed=2)
+    plan = screening_of([(A, S)] * 4, A, S, {})
+    for index, run in enumerate(plan.design.runs):
+        attrs = {NOTE: {**plan.note(), "run": index, "runs": 0}}
+        made.train(plan.labels(run), phase="screen", sampler_attrs=attrs)
+    answer = made.run(24)
+    layers = answer.design.layers
+    drawn = {trace.name: trace for trace in plots.effects(answer).data}
+    assert list(drawn["sepconv, average"].x) == [layer.average.estimate for layer in layers]
+    inside = [layer.in_stack.estimate for layer in layers if layer.in_stack]
+    assert list(drawn[f"sepconv in {answer.design.stack}"].x) == inside
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

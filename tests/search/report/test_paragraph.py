@@ -7,10 +7,12 @@ import pytest
 from simulated import ATTENTION, Simulation, question, row
 
 from search.answers.answer import make_answer
+from search.answers.recipe import Margin, RecipeCheck, SweptRates
 from search.budget import duration_words
 from search.measures import COSTS, Measure
 from search.report.paragraph import paragraph, summary
 from search.rows import Latency
+from search.strategies.screen_plan import NOTE, screening_of
 
 A, S = ATTENTION, "sepconv"
 OWN = {"unit": "", "task": "own objective f", "steps": None, "recipe": "", "size": "4 layers"}
@@ -243,3 +245,61 @@ def test__paragraph__listed_study__every_stack_under_its_verdict():
     text = paragraph(make_answer(rows, asked, chosen, mixers=(A, S), baselines={}))
     assert "of the listed stacks the best on the selection split is SAAA" in text
     assert "against all-attention, better: SAAA and SSAA; keep attention: SSSS." in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({}, ""),
+        ({"same_sign": False}, "who is ahead of all-attention depends on the learning rate"),
+        ({"at_edge": True}, "better learning rates may lie beyond those tried for SSSS"),
+        ({"not_swept": ("uniform:bproj",)}, "not all learning rates were tried for uniform bproj"),
+    ],
+)
+def test__paragraph__swept_recipe__warns_of_what_it_leaves_open(changes, says):
+    answer = answer_in("cheap wins")
+    interval = answer.contrasts[0].interval
+    check = RecipeCheck(
+        shared=0.01,
+        rates=(0.005, 0.01, 0.02),
+        stacks=(
+            SweptRates(
+                "cheap", "SSSS", ((0.005, 3.0), (0.01, 2.9)), 0.01, changes.get("at_edge", False)
+            ),
+        ),
+        not_swept=changes.get("not_swept", ()),
+        apart=(0.02,),
+        margins=(
+            Margin(
+                "reference",
+                "SSSS",
+                "AAAA",
+                0.01,
+                0.02,
+                interval,
+                interval,
+                changes.get("same_sign", True),
+            ),
+        ),
+    )
+    text = paragraph(replace(answer, recipe=check))
+    assert "one training recipe" not in text
+    warnings = text.split("Beware: ")[1]
+    assert warnings.startswith(f"{says}; " if says else "all of this holds")
+
+
+def screened(seed=0):
+    simulation = Simulation(cheap_wins, lambda layers: 0.003, seed=seed)
+    plan = screening_of([(A, S)] * 4, A, S, {})
+    for index, run in enumerate(plan.design.runs):
+        attrs = {NOTE: {**plan.note(), "run": index, "runs": 0}}
+        simulation.train(plan.labels(run), phase="screen", sampler_attrs=attrs)
+    return simulation.run(24)
+
+
+def test__paragraph__design__says_what_its_test_says_of_the_place():
+    answer = screened()
+    test = answer.design.position_test
+    text = paragraph(answer)
+    assert f"F({test.df1}, {test.df2}) = {test.f:.3g}, p = {test.p_value:.2g}" in text
+    assert "Given their number, " in text or "given their number, is undecided" in text
