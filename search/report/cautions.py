@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from search.answers.intervals import IDENTICAL
 from search.answers.verdicts import UNDECIDED
 from search.report.lengths import headline
-from search.report.wording import OTHERS, joined, role_words, value_text, with_unit
+from search.report.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -51,7 +51,7 @@ def _noise(answer: Answer) -> str:
     if not dfs:
         return ""
     against = joined(list(dict.fromkeys(NAMED[contrast.against] for contrast in few)))
-    df = f"{min(dfs):.0f}"
+    df = two_digits(min(dfs))
     of = f"{df} degree{'' if df == '1' else 's'} of freedom"
     return f"what is said against {against} rests on as few as {of}"
 
