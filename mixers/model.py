@@ -61,11 +61,14 @@ class Block(nn.Module):
         feed_forward: The feed-forward layer, or None where `d_ff` is 0.
     """
 
-    def __init__(self, spec: EncoderSpec, block: BlockSpec, *, causal: bool = False) -> None:
+    def __init__(self, spec: EncoderSpec, block: BlockSpec) -> None:
         super().__init__()
         self.norm = spec.norm
         self.mixer = build_mixer(
-            block.mixer, d_model=spec.d_model, max_seq_len=spec.max_seq_len, causal=causal
+            block.mixer,
+            d_model=spec.d_model,
+            max_seq_len=spec.max_seq_len,
+            causal=spec.causal,
         )
         self.mixer_norm = norm_of(spec)
         self.feed_forward = FeedForward(block, spec.d_model) if block.d_ff else None
@@ -97,7 +100,6 @@ class Encoder(nn.Module):
 
     Args:
         spec: The validated description.
-        causal: Build every mixer causal.
 
     Attributes:
         spec: The spec.
@@ -105,7 +107,7 @@ class Encoder(nn.Module):
         blocks: The blocks; layer i's mixer is `blocks[i].mixer`.
     """
 
-    def __init__(self, spec: EncoderSpec, *, causal: bool = False) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         self.spec = spec
         self.token_scale = spec.d_model**0.5 if spec.scale_embeddings else 1.0
@@ -123,7 +125,7 @@ class Encoder(nn.Module):
             nn.LayerNorm(spec.d_model, eps=spec.norm_eps) if spec.embedding_norm else nn.Identity()
         )
         self.dropout = nn.Dropout(spec.dropout)
-        self.blocks = nn.ModuleList(Block(spec, block, causal=causal) for block in spec.blocks)
+        self.blocks = nn.ModuleList(Block(spec, block) for block in spec.blocks)
         self.final_norm = norm_of(spec) if spec.norm == "pre" else nn.Identity()
 
     def forward(

@@ -31,8 +31,14 @@ AnyMixer = Annotated[MixerConfig, RegistryUnion(mixer_registry)]
 Conflict = tuple[tuple[str, ...], str]
 
 
+CANNOT_BE_CAUSAL = (
+    "this mixer looks ahead by definition and cannot stand in a causal encoder; choose one whose "
+    "traits claim causal, or causal: false"
+)
+
+
 def fitted(
-    config: MixerConfig, *, d_model: int, max_seq_len: int
+    config: MixerConfig, *, d_model: int, max_seq_len: int, causal: bool = False
 ) -> tuple[MixerConfig, list[Conflict]]:
     """Return the resolved config and ((field,), problem) pairs.
 
@@ -41,7 +47,10 @@ def fitted(
     try:
         resolved = config.resolve(d_model=d_model, max_seq_len=max_seq_len)
         pairs = resolved.conflicts(d_model=d_model, max_seq_len=max_seq_len)
-        return resolved, [((field,), problem) for field, problem in pairs]
+        problems: list[Conflict] = [((field,), problem) for field, problem in pairs]
+        if causal and not problems and not mixer_registry.load(config.kind).traits(resolved).causal:
+            problems.append(((), CANNOT_BE_CAUSAL))
+        return resolved, problems
     except Exception as error:
         return config, [((), f"the mixer's config raised {type(error).__name__}: {error}")]
 
@@ -82,6 +91,7 @@ class EncoderSpec(FrozenModel):
         embedding_norm: LayerNorm over the summed embeddings.
         dropout: Rate after the embeddings and on each update.
         norm_eps: Epsilon of every LayerNorm.
+        causal: No output sees a later token (language-model stacks); refused where a mixer cannot.
         schema_version: Version of this format.
     """
 
@@ -96,6 +106,7 @@ class EncoderSpec(FrozenModel):
     embedding_norm: bool = False
     dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
+    causal: Annotated[bool, Since(2)] = False
     blocks: Annotated[Items[BlockSpec], Field(json_schema_extra={"minItems": 1})]
 
     @model_validator(mode="after")
@@ -103,11 +114,15 @@ class EncoderSpec(FrozenModel):
         """Resolve every mixer config for these sizes and refuse those that do not fit."""
         if not self.blocks:
             raise ValueError("an encoder needs at least one block")
-        sizes = {"d_model": self.d_model, "max_seq_len": self.max_seq_len}
         blocks = []
         problems: list[InitErrorDetails] = []
         for layer, block in enumerate(self.blocks):
-            mixer, conflicts = fitted(block.mixer, **sizes)
+            mixer, conflicts = fitted(
+                block.mixer,
+                d_model=self.d_model,
+                max_seq_len=self.max_seq_len,
+                causal=self.causal,
+            )
             blocks.append(block.model_copy(update={"mixer": mixer}))
             problems += [
                 InitErrorDetails(

@@ -177,17 +177,23 @@ def test__C08__once_it_disclaims_causal__causal_is_refused_and_the_rest_accepted
     Bidirectional(config, d_model=16, max_seq_len=8)(torch.randn(1, 8, 16))
 
 
-def test__C08__encoder__passes_causal_to_every_mixer():
-    spec = EncoderSpec.of(
-        ", ".join(CAN_BE_CAUSAL), d_ff=32, vocab_size=50, d_model=16, max_seq_len=16
-    )
+def test__C08__causal_encoder__no_output_moves_with_a_later_token():
+    sizes = {"d_ff": 32, "vocab_size": 50, "d_model": 16, "max_seq_len": 16}
+    spec = EncoderSpec.of(", ".join(CAN_BE_CAUSAL), causal=True, **sizes)
     torch.manual_seed(0)
-    model = mixers.Encoder(spec, causal=True).double().eval()
+    model = mixers.Encoder(spec).double().eval()
     ids = torch.randint(50, (1, 10))
     changed = ids.clone()
     changed[:, 6:] = (changed[:, 6:] + 7) % 50
     torch.testing.assert_close(model(ids)[:, :6], model(changed)[:, :6], atol=1e-12, rtol=0)
     assert not torch.allclose(model(ids)[:, 6:], model(changed)[:, 6:])
+
+
+def test__C08__causal_encoder__layer_that_looks_ahead_is_refused_before_anything_is_built():
+    with pytest.raises(ValueError, match=r"blocks\.1\.mixer\.fourier"):
+        EncoderSpec.of(
+            "attention, fourier", causal=True, d_ff=32, vocab_size=50, d_model=16, max_seq_len=16
+        )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -142,6 +142,32 @@ def test__canonical_json__field_that_came_later__is_left_out_at_its_default():
     assert canonical_json(Grown(shade=6)) == '{"shade":6,"width":2}'
 
 
+def test__causal__at_its_default__is_in_no_id_and_true_is_another_architecture():
+    fields = {"d_ff": 256, **SIZES}
+    plain, said, causal = (
+        EncoderSpec.of("attention*4", **fields, **changes)
+        for changes in ({}, {"causal": False}, {"causal": True})
+    )
+    assert "causal" not in canonical_json(plain)
+    assert plain.arch_id == said.arch_id == GOLDEN["attention*4"]
+    assert '"causal":true' in canonical_json(causal)
+    assert causal.arch_id != plain.arch_id
+    assert EncoderSpec.model_validate_json(canonical_json(causal)) == causal
+
+
+def test__causal__mixer_that_looks_ahead__is_refused_by_its_layer():
+    document = {
+        **SIZES, "causal": True,
+        "blocks": [{"mixer": kind, "d_ff": 1} for kind in ("average", "fourier", "bproj")],
+    }  # fmt: skip
+    with pytest.raises(mixers.SpecError) as caught:
+        load(EncoderSpec, document)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith("blocks.1.mixer.fourier: this mixer looks ahead by definition")
+    assert "causal: false" in line
+    assert EncoderSpec.model_validate(document | {"causal": False}).code == "MFB"
+
+
 def test__default_heads__written_out_or_not__are_one_architecture():
     short, long = (EncoderSpec.of(text, d_ff=1, **SIZES) for text in
                    ("attention", "attention(n_heads=2)"))  # fmt: skip

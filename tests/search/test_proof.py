@@ -28,6 +28,25 @@ def scrambled(spec: EncoderSpec) -> Encoder:
     return encoder
 
 
+def test__mixer_proof__causal_encoder__filters_reach_back_by_their_whole_length():
+    spec = spec_of("sepconv(kernel_size=5), lightconv(kernel_size=4), attention", causal=True)
+
+    proof = mixer_proof(scrambled(spec), spec)
+
+    places = torch.arange(16)
+    back = places[:, None] - places[None]
+    for layer, before in zip(proof.layers, (4, 3, 16), strict=True):
+        window = (back >= 0) & (back <= before)
+        assert layer.influence == tuple("".join("01"[int(cell)] for cell in row) for row in window)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post", "none"])
+def test__mixer_proof__new_mixers__are_proven(norm):
+    spec = spec_of("dynamicconv, fourier, sparse_attention(width=3)", norm=norm)
+    proof = mixer_proof(scrambled(spec), spec)
+    assert [layer.kind for layer in proof.layers] == ["dynamicconv", "fourier", "sparse_attention"]
+
+
 @pytest.mark.parametrize("norm", ["pre", "post", "none"])
 def test__mixer_proof__faithful_encoder__states_class_parameters_and_reach(norm):
     spec = spec_of(
