@@ -18,6 +18,7 @@ from scipy import stats
 
 from search.answers.family import FIRST_LEVEL
 from search.answers.intervals import MOST_DF_PER_RUN_DF
+from search.answers.pairing import PAIRED_BELOW
 from search.answers.variance import POOLED_ABOVE
 from search.finalists import FINALIST_ROLES, Finalist, next_finalist
 from search.rows import TrialRow
@@ -123,11 +124,11 @@ def documents(generator: np.random.Generator, draws: int) -> Iterator[str]:
 
 
 def pairing(generator: np.random.Generator, draws: int) -> Iterator[str]:
-    """Unpaired, paired, and whichever is narrower, over seeds that move together."""
-    yield "| seeds | correlation | paired / unpaired | unpaired covers | the narrower covers |"
-    yield "|---|---|---|---|---|"
-    for n in (4, 8):
-        for rho in (0.0, 0.3, 0.6):
+    """Unpaired, paired, the narrower, and paired by the rule, over seeds that move together."""
+    yield "| seeds | correlation | paired / unpaired | unpaired | narrower | by rule | its width |"
+    yield "|---|---|---|---|---|---|---|"
+    for n in (3, 4, 7):
+        for rho in (0.0, 0.3, 0.6, 0.9):
             common = generator.standard_normal((draws, n))
             left, right = (
                 math.sqrt(rho) * common + math.sqrt(1 - rho) * generator.standard_normal((draws, n))
@@ -139,8 +140,20 @@ def pairing(generator: np.random.Generator, draws: int) -> Iterator[str]:
             error = (left - right).std(1, ddof=1) / math.sqrt(n)
             paired = stats.t.ppf((1 + LEVEL) / 2, n - 1) * error
             narrower = np.minimum(apart, paired)
-            covers = (f"{np.mean(abs(gap) <= half):.3f}" for half in (apart, narrower))
-            yield f"| {n} | {rho:g} | {np.median(paired / apart):.2f} | {' | '.join(covers)} |"
+            ruled = np.where(positive_p(left, right) <= PAIRED_BELOW, paired, apart)
+            covers = (f"{np.mean(abs(gap) <= half):.3f}" for half in (apart, narrower, ruled))
+            width = f"{np.mean(ruled) / np.mean(apart):.2f}"
+            ratio = f"{np.median(paired / apart):.2f}"
+            yield f"| {n} | {rho:g} | {ratio} | {' | '.join(covers)} | {width} |"
+
+
+def positive_p(left: Array, right: Array) -> Array:
+    """One-sided p-value of each row's correlation being above 0."""
+    n = left.shape[1]
+    a, b = (x - x.mean(1, keepdims=True) for x in (left, right))
+    r = (a * b).sum(1) / np.sqrt((a**2).sum(1) * (b**2).sum(1))
+    result: Array = stats.t.sf(r * np.sqrt((n - 2) / (1 - r**2)), n - 2)
+    return result
 
 
 def half_width(

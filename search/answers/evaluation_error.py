@@ -5,11 +5,12 @@ the *difference* varies from document to document; what all architectures find h
 cancels. In a two-way layout of seeds and documents, the spread between documents of a mean over
 seeds holds two things: the documents' own part, and seed noise within documents, which the
 variance between seeds already counts. The second is estimated from the residuals and taken off.
+Both are read on differences of runs with a common seed, because those may move together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,38 +43,38 @@ class EvaluationError:
 
 
 def evaluation_error(
-    left: Sequence[DocumentSums], right: Sequence[DocumentSums]
+    left: Mapping[int, DocumentSums], right: Mapping[int, DocumentSums]
 ) -> EvaluationError | None:
     """Estimates the evaluation error of mean(left) - mean(right); None where it cannot be.
 
     The metric of a run is R = sum_g s_g / sum_g n_g over groups g of documents. Its influence by
-    group is u_g = (s_g - R n_g) / sum n, and G/(G - 1) sum_g (mean left u_g - mean right u_g)^2
-    is the variance that a bootstrap by document tends to. From it comes off, for each side with S
-    runs, G/(G - 1) sum_g var_s(u_sg) / S.
+    group is u_g = (s_g - R n_g) / sum n, and d_sg the difference of two runs' influences with
+    seed s. G/(G - 1) sum_g (mean_s d_sg)^2 is the variance that a bootstrap by document tends
+    to; off it comes, with S common seeds, G/(G - 1) sum_g var_s(d_sg) / S.
 
     Args:
-        left: one entry per run, at least two, all with the same groups.
-        right: likewise.
+        left: one entry per run, by seed, all with the same groups.
+        right: likewise; at least two seeds are common.
     """
-    if min(len(left), len(right)) < 2:
+    seeds = sorted(left.keys() & right.keys())
+    if len(seeds) < 2:
         return None
-    sizes = {run.n for run in (*left, *right)}
+    ours, theirs = ([side[seed] for seed in seeds] for side in (left, right))
+    sizes = {run.n for run in (*ours, *theirs)}
     if len(sizes) != 1:
         return None
     n = np.asarray(sizes.pop(), dtype=np.float64)
     groups = int(np.count_nonzero(n))
     if groups < MIN_GROUPS:
         return None
-    ours, theirs = (_influences(runs, n) for runs in (left, right))
+    gaps = _influences(ours, n) - _influences(theirs, n)
     scale = groups / (groups - 1)
-    between = scale * float(np.sum((ours.mean(0) - theirs.mean(0)) ** 2))
-    within = [scale * float(np.sum(u.var(0, ddof=1))) / len(u) for u in (ours, theirs)]
-    variance = between - sum(within)
+    between = scale * float(np.sum(gaps.mean(0) ** 2))
+    within = scale * float(np.sum(gaps.var(0, ddof=1))) / len(seeds)
+    variance = between - within
     if variance <= 0:
         return EvaluationError(0.0, groups - 1.0, groups)
-    spread = between**2 / (groups - 1)
-    for part, u in zip(within, (ours, theirs), strict=True):
-        spread += part**2 / ((len(u) - 1) * (groups - 1))
+    spread = (between**2 + within**2 / (len(seeds) - 1)) / (groups - 1)
     return EvaluationError(variance, variance**2 / spread, groups)
 
 
@@ -82,8 +83,8 @@ def evaluation_error_of(left: Arm, right: Arm) -> EvaluationError | None:
     return evaluation_error(_test_documents(left), _test_documents(right))
 
 
-def _test_documents(arm: Arm) -> list[DocumentSums]:
-    return [row.documents["test"] for row in arm.rows if _is_read(row)]
+def _test_documents(arm: Arm) -> dict[int, DocumentSums]:
+    return {row.seed: row.documents["test"] for row in arm.rows if _is_read(row)}
 
 
 def _is_read(row: TrialRow) -> bool:

@@ -125,6 +125,19 @@ def difference(left: Sequence[float], right: Sequence[float], *others: Part) -> 
     return Difference(estimate, parts, most_df=most_df)
 
 
+def paired_difference(differences: Sequence[float], *others: Part) -> Difference:
+    """The mean of differences of runs with common seeds, and other parts of the error."""
+    estimate = _mean(differences)
+    if len(differences) < 2:
+        return Difference(estimate, reason=TOO_FEW)
+    spread = sd(differences)
+    if spread is None:
+        return Difference(estimate, reason=IDENTICAL)
+    df = len(differences) - 1.0
+    parts = (Part(spread**2 / len(differences), df), *(p for p in others if p.variance > 0))
+    return Difference(estimate, parts, most_df=MOST_DF_PER_RUN_DF * df)
+
+
 def welch(left: Sequence[float], right: Sequence[float], level: float) -> Interval:
     """Welch's interval of mean(left) - mean(right), of the runs' noise alone.
 

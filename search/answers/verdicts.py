@@ -10,9 +10,10 @@ that low is good, and the study's tolerance:
 ``undecided``       anything else, and fewer than two runs an arm
 ==================  ===========================================
 
-The interval holds the variance between seeds, each architecture's own, and the evaluation error
-from the choice of test documents; its level is the one at which Holm's procedure over the declared
-family holds it against the borders (`search.answers.family`).
+The interval holds the variance between seeds (each architecture's own, or that of the differences
+where common seeds move together) and the evaluation error from the choice of test documents. Its
+level is the one at which Holm's procedure over the declared family holds it against the borders
+(`search.answers.family`).
 
 A shorter model is asked the same question about its depth, d = (shorter - pick): ``shorter is
 better``, ``may be shorter``, ``keep depth``, ``undecided``. A rival of the same depth is a plain
@@ -35,6 +36,7 @@ from search.answers.intervals import (
     Interval,
     Part,
     difference,
+    paired_difference,
     runs_needed,
 )
 from search.answers.pairing import Pairing, pairing_of
@@ -98,7 +100,8 @@ class Contrast:
         p_value: of the difference lying where the verdict would change, adjusted for the family
             and the look; decided where it is at most 0.05.
         evaluation: the part of the error from the choice of documents; None where unknown.
-        pairing: whether runs with common seeds move together; None below three seeds.
+        pairing: whether runs with common seeds move together, and whether the interval is
+            therefore paired; None below three seeds.
     """
 
     against: Against
@@ -118,8 +121,12 @@ class Contrast:
     @property
     def has_few_df(self) -> bool:
         """Whether the interval, or the seeds in it, has fewer than 6 degrees of freedom."""
-        df = self.interval.df if self.interval else None
-        return df is not None and min(df, self.n_candidate + self.n_other - 2) < ENOUGH_DF
+        if self.interval is None or self.interval.df is None:
+            return False
+        of_seeds: float = self.n_candidate + self.n_other - 2
+        if self.pairing is not None and self.pairing.is_used:
+            of_seeds = self.pairing.n - 1
+        return min(self.interval.df, of_seeds) < ENOUGH_DF
 
 
 def cheap_word(low: float, high: float, tolerance: float) -> str:
@@ -186,6 +193,7 @@ class Comparison:
     other: Arm
     difference: Difference | None
     evaluation: EvaluationError | None
+    pairing: Pairing | None = None
 
 
 def comparisons_of(finalists: Finalists) -> tuple[Comparison, ...]:
@@ -206,10 +214,13 @@ def compare(against: Against, candidate: Arm, other: Arm) -> Comparison:
     """Takes the difference on the test split; none where one of the two has no run there."""
     if not (candidate.test and other.test):
         return Comparison(against, candidate, other, None, None)
-    evaluation = evaluation_error_of(candidate, other)
+    evaluation, pairing = evaluation_error_of(candidate, other), pairing_of(candidate, other)
     parts = () if evaluation is None else (Part(evaluation.variance, evaluation.df),)
-    found = difference(candidate.test_values, other.test_values, *parts)
-    return Comparison(against, candidate, other, found, evaluation)
+    if pairing is not None and pairing.is_used:
+        found = paired_difference(pairing.differences, *parts)
+    else:
+        found = difference(candidate.test_values, other.test_values, *parts)
+    return Comparison(against, candidate, other, found, evaluation, pairing)
 
 
 def last_word_p(against: Against, difference: Difference, question: Question) -> float | None:
@@ -269,7 +280,7 @@ def _contrast(compared: Comparison, level: float, question: Question) -> Contras
         verdict=verdict,
         p_value=None if p_value is None else adjusted(p_value, level),
         evaluation=compared.evaluation,
-        pairing=pairing_of(candidate, other),
+        pairing=compared.pairing,
     )
 
 
@@ -295,6 +306,8 @@ def _undecided(compared: Comparison, interval: Interval | None, question: Questi
     if known and interval is not None:
         left, right = (spread if spread is not None else max(known) for spread in sds)
         border = BORDER[compared.against] * question.tolerance
+        if compared.pairing is not None and compared.pairing.is_used:
+            left, right = compared.pairing.sd, 0.0
         margin = max(question.tolerance, abs(question.sign * interval.estimate - border))
         floor = compared.evaluation.sd if compared.evaluation else 0.0
         per_arm = runs_needed(left, right, margin, interval.level, floor)

@@ -53,9 +53,9 @@ def _by_contrast(answer: Answer) -> Iterator[str]:
         if contrast.pairing is not None:
             common = contrast.pairing
             ends = "" if common.low is None else f" [{common.low:+.2f}, {common.high:+.2f}]"
-            wide = two_digits(common.width_ratio)
+            wide, is_paired = two_digits(common.width_ratio), "is" if common.is_used else "is not"
             yield (
                 f"{pair}: correlation over {common.n} common seeds "
-                f"{common.correlation:+.2f}{ends}; paired, the interval of seeds would be "
-                f"{wide} times as wide (verdicts are never paired)"
+                f"{common.correlation:+.2f}{ends}; paired, the interval of seeds is {wide} "
+                f"times as wide (it {is_paired} paired: one-sided p {two_digits(common.p_value)})"
             )

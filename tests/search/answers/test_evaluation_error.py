@@ -10,11 +10,11 @@ GROUPS = 24
 
 def runs(generator, n_runs, sizes, by_document, *, seed_sd=0.0, within_sd=0.0, mean=3.0):
     """Runs of one architecture: documents have their own means, seeds and cells are noise."""
-    found = []
-    for _ in range(n_runs):
+    found = {}
+    for seed in range(n_runs):
         values = mean + by_document + seed_sd * generator.standard_normal()
         values = values + within_sd * generator.standard_normal(len(sizes))
-        found.append(DocumentSums(tuple(sizes), tuple((values * sizes).tolist())))
+        found[seed] = DocumentSums(tuple(sizes), tuple((values * sizes).tolist()))
     return found
 
 
@@ -67,7 +67,7 @@ def test__difference__seeds_and_documents_drawn_anew__covers_as_it_says(gap_sd):
             runs(generator, 4, sizes, hard, seed_sd=0.02, within_sd=0.03),
         ]
         error = evaluation_error(*sides)
-        values = ([mean_of(run) for run in side] for side in sides)
+        values = ([mean_of(run) for run in side.values()] for side in sides)
         interval = difference(*values, Part(error.variance, error.df)).interval(0.95)
         covered.append(interval.low <= -0.1 <= interval.high)
     assert 0.925 < np.mean(covered) < 0.975
@@ -84,5 +84,8 @@ def test__difference__seeds_and_documents_drawn_anew__covers_as_it_says(gap_sd):
     ids=["one run", "other groups", "three groups", "two groups with targets"],
 )
 def test__evaluation_error__cannot_be_estimated__none(left, right):
-    sides = [[DocumentSums(n, tuple(map(float, n))) for n in side] for side in (left, right)]
+    sides = [
+        {seed: DocumentSums(n, tuple(map(float, n))) for seed, n in enumerate(side)}
+        for side in (left, right)
+    ]
     assert evaluation_error(*sides) is None

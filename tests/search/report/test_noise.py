@@ -42,7 +42,7 @@ def test__noise__full_report__names_documents_and_common_seeds_and_the_terminal_
     assert "SSSS - AAAA: standard error from 12 groups of test documents" in text
     assert f"{sd:.2g}" in text
     assert re.search(r"correlation over 5 common seeds [+-]\d\.\d\d \[[+-]\d", text)
-    assert "verdicts are never paired" in text
+    assert re.search(r"\(it is (not )?paired: one-sided p 0\.\d+\)", text)
     short = lines(noise.section(answer, Room(5, 5, 5)))
     assert "groups of test documents" not in short
 
