@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,18 +59,29 @@ def residual(model: np.ndarray, y: np.ndarray) -> Squares:
     return Squares(_squares(rest, y), len(y) - int(rank))
 
 
-def weights_of(model: np.ndarray, contrast: Sequence[float]) -> np.ndarray | None:
-    """Weights w of the least-squares estimate w'y of a contrast c'b; None if not estimable.
-
-    Its variance is w'w times that of an observation.
+class Estimates:
+    """Least-squares estimates of a linear model, as weights over the observations.
 
     Args:
         model: Columns of the model, (n, p).
-        contrast: c, (p,).
     """
-    wanted = np.asarray(contrast, dtype=np.float64)
-    weights: np.ndarray = wanted @ np.linalg.pinv(model)
-    return weights if np.allclose(weights @ model, wanted, atol=1e-8) else None
+
+    def __init__(self, model: np.ndarray) -> None:
+        self.model = model
+        self.inverse = np.linalg.pinv(model)
+
+    def weights(self, contrast: Mapping[int, float]) -> np.ndarray | None:
+        """Weights w of the estimate w'y of a contrast c'b; None if it is not estimable.
+
+        Its variance is w'w times that of an observation.
+
+        Args:
+            contrast: c, by column; 0 where absent.
+        """
+        wanted = np.zeros(self.model.shape[1])
+        wanted[list(contrast)] = list(contrast.values())
+        weights: np.ndarray = wanted @ self.inverse
+        return weights if np.allclose(weights @ self.model, wanted, atol=1e-8) else None
 
 
 def indicators(groups: Sequence[int]) -> np.ndarray:

@@ -16,48 +16,40 @@ differ, and neither is wrong: the first is about stacks in general, the second a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
-from search.answers.anova import FTest, Squares, f_test, indicators, residual, two_way_residual
-from search.answers.design_layers import NO_ERROR, DesignLayer, layers_of, move_weights
+from search.answers.anova import (
+    Estimates,
+    FTest,
+    Squares,
+    f_test,
+    indicators,
+    residual,
+    two_way_residual,
+)
+from search.answers.design_error import (
+    DesignError,
+    as_error,
+    error_of,
+    lack_of_fit,
+    repeats_of,
+    with_company,
+)
+from search.answers.design_layers import DesignLayer, layers_of
 from search.answers.design_table import Table, readings_of, table_of
 from search.answers.family import ALPHA, Family
-from search.answers.intervals import Difference, Interval, Part
+from search.answers.intervals import Difference, Interval
 from search.answers.question import Question
-from search.answers.variance import ENOUGH_DF, POOLED_ABOVE, few_words, pooled
 from search.answers.verdicts import UNDECIDED, turned
 from search.rows import TrialRow
 
 LEVEL = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class DesignError:
-    """The standard deviation of one run that the design's intervals rest on.
-
-    Attributes:
-        sd: None where nothing shows it.
-        df: Its degrees of freedom.
-        source: ``seeds`` (stacks x seeds, with the seeds as blocks), ``lack of fit`` (what count
-            and layers leave unexplained), ``repeats`` (the spread of fresh seeds) or ``lack of fit
-            and repeats`` (both, where they agree).
-        reason: What is to be said about it; empty where there is nothing.
-    """
-
-    sd: float | None
-    df: int
-    source: str
-    reason: str
-
-    def part(self, squares: float) -> tuple[Part, ...]:
-        """Variance of a weighted sum of runs, of the weights' sum of squares; () if unknown."""
-        return () if self.sd is None else (Part(self.sd**2 * squares, self.df),)
+FEWEST_RUNS = 2
+WITHOUT_LONELY = "without stacks alone with their count, whose noise may not be the others'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +88,7 @@ class Design:
         counts: Means by number of cheap layers.
         count_test: Whether the means differ; None where the design cannot tell.
         count_word: ``matters`` (p <= 0.05) or ``undecided``.
+        count_reason: What the test leaves out.
         position_test: Whether the place matters, given the count; None where it cannot tell.
         position_word: ``matters``, ``no matter`` (every move lies within the tolerance) or
             ``undecided``.
@@ -116,6 +109,7 @@ class Design:
     counts: tuple[DesignCount, ...]
     count_test: FTest | None
     count_word: str
+    count_reason: str
     position_test: FTest | None
     position_word: str
     together_test: FTest | None
@@ -147,9 +141,10 @@ def design_of(
     if table is None:
         return None
     error = error_of(table)
-    count_test, position_test, together_test = tests_of(table)
-    placed = error if len(table.seeds) == 1 else _error(placed_residual(table), "seeds")
-    moves = moves_of(table, placed)
+    placed = table.only(with_company(table))
+    count_test = count_test_of(table if error.agrees else placed)
+    position_test, together_test = place_tests_of(placed)
+    moves = moves_of(table, _of_places(placed, error))
     codes = {row.mixers: row.code for row in rows}
     readings = readings_of(rows, question)
     return Design(
@@ -163,109 +158,82 @@ def design_of(
         counts=counts_of(table, error),
         count_test=count_test,
         count_word=_matters(count_test),
+        count_reason="" if error.agrees else WITHOUT_LONELY,
         position_test=position_test,
         position_word=_position_word(position_test, moves, question),
         together_test=together_test,
         move=max(moves, key=lambda move: abs(move.interval.estimate), default=None),
         stack=codes.get(pick) if pick else None,
-        layers=layers_of(table, error.part, readings, pick, question, family),
+        layers=layers_of(table, error.parts, readings, pick, question, family),
     )
 
 
-def error_of(table: Table) -> DesignError:
-    """Finds the error: the seeds', else the lack of fit, the repeats, or both pooled.
-
-    The repeats count where they agree with each other. Alone they are the error where the lack of
-    fit is larger than they allow: then layers act together, which a contrast of stacks includes.
-    """
-    if len(table.seeds) > 1:
-        return _error(two_way_residual(table.y), "seeds")
-    lack, repeats = lack_of_fit(table), repeats_of(table)
-    if lack.df < 1 or lack.total <= 0 or repeats is None:
-        return _error(lack, "lack of fit")
-    lower = float(stats.f.cdf(lack.mean / repeats.mean, lack.df, repeats.df))
-    if lower >= 1 - ALPHA:
-        return _error(repeats, "repeats")
-    if 2 * min(lower, 1 - lower) <= POOLED_ABOVE:
-        return _error(lack, "lack of fit")
-    both = Squares(lack.total + repeats.total, lack.df + repeats.df)
-    return _error(both, "lack of fit and repeats")
-
-
-def lack_of_fit(table: Table) -> Squares:
-    """What counts and additive layers leave of the stacks' means."""
-    return residual(np.hstack([indicators(table.counts), table.x]), table.means)
-
-
-def repeats_of(table: Table) -> Squares | None:
-    """The spread of fresh seeds; None where stacks do not agree in it, or it is hardly known."""
-    pool = pooled(table.repeats)
-    if pool.sd is None or pool.df < ENOUGH_DF:
+def count_test_of(table: Table) -> FTest | None:
+    """Whether the means by count differ: between counts against within, or against the seeds."""
+    if len(table.runs) < FEWEST_RUNS:
         return None
-    return Squares(pool.sd**2 * pool.df, pool.df)
+    within = _scaled(residual(indicators(table.counts), table.means), table)
+    between = _scaled(residual(np.ones((len(table.runs), 1)), table.means), table) - within
+    return f_test(between, two_way_residual(table.y) if len(table.seeds) > 1 else within)
 
 
-def _error(squares: Squares, source: str) -> DesignError:
-    if squares.df < 1 or squares.total <= 0:
-        return DesignError(None, max(0, squares.df), source, NO_ERROR)
-    return DesignError(math.sqrt(squares.mean), squares.df, source, few_words(squares.df))
-
-
-def tests_of(table: Table) -> tuple[FTest | None, FTest | None, FTest | None]:
-    """Tests the count, the position given the count, and whether layers act together."""
-    counts, means, n_seeds = table.counts, table.means, len(table.seeds)
-    within = residual(indicators(counts), means)
-    between = residual(np.ones((len(means), 1)), means) - within
-    lack = lack_of_fit(table)
-    if n_seeds > 1:
-        between, within, lack = (
-            Squares(n_seeds * part.total, part.df) for part in (between, within, lack)
-        )
-        placed = placed_residual(table)
-        return (
-            f_test(between, two_way_residual(table.y)),
-            f_test(within, placed),
-            f_test(lack, placed),
-        )
+def place_tests_of(table: Table) -> tuple[FTest | None, FTest | None]:
+    """Whether the place matters, given the count, and whether layers act together."""
+    if len(table.runs) < FEWEST_RUNS:
+        return None, None
+    within = _scaled(residual(indicators(table.counts), table.means), table)
+    lack = _scaled(lack_of_fit(table), table)
+    if len(table.seeds) > 1:
+        error = two_way_residual(table.y)
+        return f_test(within, error), f_test(lack, error)
     repeats = repeats_of(table)
-    together = f_test(lack, repeats) if repeats is not None else None
-    return f_test(between, within), f_test(within - lack, lack), together
+    return f_test(within - lack, lack), None if repeats is None else f_test(lack, repeats)
 
 
-def placed_residual(table: Table) -> Squares:
-    """The seeds' noise of the stacks whose count others share: only these speak of places.
+def _of_places(placed: Table, error: DesignError) -> DesignError:
+    """With several seeds, the noise of those stacks alone that speak of places.
 
-    All-attention stands alone with its count, and its noise can be several times the others'.
+    All-attention has a count of its own, and its noise can be several times the others'.
     """
-    shared = [table.counts.count(count) > 1 for count in table.counts]
-    return two_way_residual(table.y[shared]) if any(shared) else Squares(0.0, 0)
+    if len(placed.seeds) == 1 or len(placed.runs) < FEWEST_RUNS:
+        return error
+    return as_error(two_way_residual(placed.y), "seeds", error.own)
+
+
+def _scaled(squares: Squares, table: Table) -> Squares:
+    """Sums of squares of means, as those of single runs."""
+    return Squares(len(table.seeds) * squares.total, squares.df)
 
 
 def counts_of(table: Table, error: DesignError) -> tuple[DesignCount, ...]:
     """Means by count, each with its own 95 % interval."""
     found = []
     for count in sorted(set(table.counts)):
-        values = table.y[[n == count for n in table.counts]]
-        mean = Difference(float(values.mean()), error.part(1 / values.size), error.reason)
-        found.append(DesignCount(count, len(values), mean.interval(LEVEL)))
+        chosen = np.array([n == count for n in table.counts], dtype=np.float64)
+        weights = chosen / chosen.sum()
+        parts = error.parts(table.weights(weights))
+        mean = Difference(float(weights @ table.means), parts, error.reason)
+        found.append(DesignCount(count, int(chosen.sum()), mean.interval(LEVEL)))
     return tuple(found)
 
 
 def moves_of(table: Table, error: DesignError) -> list[Move]:
-    """Every move of one cheap layer that the design can tell; the intervals hold together."""
-    n_layers = len(table.screening.layers)
-    pairs = list(combinations(range(n_layers), 2))
+    """Every move of one cheap layer that the design can tell; the intervals hold together.
+
+    Least squares over counts and additive layers.
+    """
+    layers = table.screening.layers
+    counts = indicators(table.counts)
+    estimates, first = Estimates(np.hstack([counts, table.x])), counts.shape[1]
+    pairs = list(combinations(range(len(layers)), 2))
     level = 1 - ALPHA / max(1, len(pairs))
-    n_seeds = len(table.seeds)
     moves = []
     for origin, target in pairs:
-        weights = move_weights(table, origin, target)
-        if weights is None:
-            continue
-        part = error.part(float(weights @ weights) / n_seeds)
-        interval = Difference(float(weights @ table.means), part, error.reason).interval(level)
-        layers = table.screening.layers
-        moves.append(Move(layers[origin], layers[target], interval))
+        weights = estimates.weights({first + origin: -1.0, first + target: 1.0})
+        if weights is not None:
+            parts = error.parts(table.weights(weights))
+            change = Difference(float(weights @ table.means), parts, error.reason)
+            moves.append(Move(layers[origin], layers[target], change.interval(level)))
     return moves
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from search.answers.anova import indicators, weights_of
-from search.answers.design_table import LIST, Labels, Readings, Table
+from search.answers.anova import Estimates
+from search.answers.design_error import NO_ERROR
+from search.answers.design_table import LIST, Labels, Readings, Table, Weights
 from search.answers.family import Family
 from search.answers.intervals import Difference, Interval, Part
 from search.answers.question import Question
 from search.answers.verdicts import UNDECIDED, cheap_word, turned
 
-NO_ERROR = "no run is left to show the error"
 INCOMPLETE = "the design is incomplete"
 UNBALANCED = "the stacks are no balanced design"
 NO_STACK = "there is no pick"
 NOT_TRAINED = "the changed stack is not trained"
 
-PartOf = Callable[[float], tuple[Part, ...]]
-Weights = Mapping[tuple[Labels, int], float]
+PartsOf = Callable[[Weights], tuple[Part, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class DesignLayer:
 
 def layers_of(
     table: Table,
-    part_of: PartOf,
+    parts_of: PartsOf,
     readings: Readings,
     pick: Labels | None,
     question: Question,
@@ -71,7 +70,7 @@ def layers_of(
 
     Args:
         table: The design.
-        part_of: Sampling variance of a weighted sum of runs, by its weights' sum of squares.
+        parts_of: Parts of the variance of a weighted sum of runs.
         readings: All readings of the study.
         pick: The recommended stack.
         question: The study's facts.
@@ -80,11 +79,10 @@ def layers_of(
     layers = table.screening.layers
     level = 1 - family.alpha / max(family.layer_contrasts, 2 * len(layers))
     found = []
-    for place, layer in enumerate(layers):
-        everywhere = average_weights(table, place)
+    for layer, everywhere in zip(layers, average_weights(table), strict=True):
         here = stack_weights(table, readings, pick, layer)
-        average = _interval(everywhere, readings, part_of, level)
-        in_stack = _interval(here, readings, part_of, level)
+        average = _interval(everywhere, readings, parts_of, level)
+        in_stack = _interval(here, readings, parts_of, level)
         average_word = cheap_word_of(average, question) if is_fair(table) else UNDECIDED
         stack_word = cheap_word_of(in_stack, question)
         found.append(
@@ -101,7 +99,7 @@ def layers_of(
                 disagree=(
                     UNDECIDED not in (average_word, stack_word) and average_word != stack_word
                 )
-                or _differ(everywhere, here, readings, part_of, level),
+                or _differ(everywhere, here, readings, parts_of, level),
             )
         )
     return tuple(found)
@@ -140,48 +138,40 @@ def _mixer(table: Table, pick: Labels | None, layer: int) -> str:
 
 
 def _interval(
-    weights: Weights | None, readings: Readings, part_of: PartOf, level: float
+    weights: Weights | None, readings: Readings, parts_of: PartsOf, level: float
 ) -> Interval | None:
     if weights is None:
         return None
     estimate = math.fsum(weight * readings[key] for key, weight in weights.items())
-    squares = math.fsum(weight**2 for weight in weights.values())
-    return Difference(estimate, part_of(squares), NO_ERROR).interval(level)
+    return Difference(estimate, parts_of(weights), NO_ERROR).interval(level)
 
 
 def _differ(
-    left: Weights | None, right: Weights | None, readings: Readings, part_of: PartOf, level: float
+    left: Weights | None, right: Weights | None, readings: Readings, parts_of: PartsOf, level: float
 ) -> bool:
     """Whether two estimates differ by more than chance, the runs that both use taken once."""
     if left is None or right is None:
         return False
     both = {key: left.get(key, 0.0) - right.get(key, 0.0) for key in (*left, *right)}
-    interval = _interval(both, readings, part_of, level)
+    interval = _interval(both, readings, parts_of, level)
     if interval is None or interval.low is None or interval.high is None:
         return False
     return interval.low > 0 or interval.high < 0
 
 
-def average_weights(table: Table, place: int) -> Weights | None:
-    """Weights of a layer's main effect: in a balanced design, half of the stacks minus the others.
+def average_weights(table: Table) -> list[Weights | None]:
+    """Weights of each layer's main effect: half of a balanced design's stacks minus the others.
 
     In an incomplete one they are those of least squares over additive layers; None where a layer
     cannot be told from others, and for lists that are no balanced design.
     """
-    kept = [index for index, run in enumerate(table.runs) if run in table.base]
-    if not kept or (table.kind == LIST and not is_balanced(table)):
-        return None
-    model = np.hstack([np.ones((len(kept), 1)), table.x[kept]])
-    contrast = [0.0] * model.shape[1]
-    contrast[place + 1] = 1.0
-    weights = weights_of(model, contrast)
-    if weights is None:
-        return None
-    return {
-        (table.screening.labels(table.runs[index]), seed): weight / len(table.seeds)
-        for index, weight in zip(kept, weights.tolist(), strict=True)
-        for seed in table.seeds
-    }
+    base = table.only([run in table.base for run in table.runs])
+    places = range(len(table.screening.layers))
+    if not base.runs or (table.kind == LIST and not is_balanced(table)):
+        return [None for _ in places]
+    estimates = Estimates(np.hstack([np.ones((len(base.runs), 1)), base.x]))
+    found = [estimates.weights({place + 1: 1.0}) for place in places]
+    return [None if weights is None else base.weights(weights) for weights in found]
 
 
 def is_balanced(table: Table) -> bool:
@@ -190,18 +180,6 @@ def is_balanced(table: Table) -> bool:
     signs = 2 * table.x[kept] - 1
     crossed = signs.T @ signs
     return bool((signs.sum(axis=0) == 0).all() and (crossed == np.diag(np.diag(crossed))).all())
-
-
-def move_weights(table: Table, origin: int, target: int) -> np.ndarray | None:
-    """Weights over the stacks' means of taking a cheap layer from a place to another.
-
-    Least squares over counts and additive layers; None where the stacks cannot tell.
-    """
-    model = np.hstack([indicators(table.counts), table.x])
-    contrast = [0.0] * model.shape[1]
-    first = model.shape[1] - table.x.shape[1]
-    contrast[first + origin], contrast[first + target] = -1.0, 1.0
-    return weights_of(model, contrast)
 
 
 def stack_weights(

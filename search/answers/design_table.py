@@ -8,7 +8,7 @@ mixer, where nothing is left to choose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +27,9 @@ MOST_COMPLETE = 12
 Readings = Mapping[tuple[Labels, int], float]
 """Objective on the selection split by architecture and seed index."""
 
+Weights = Mapping[tuple[Labels, int], float]
+"""A weighted sum of readings."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -40,7 +43,8 @@ class Table:
         runs: The runs with a result, in the design's order.
         y: Their objective on the selection split, (runs, seeds).
         seeds: Indices of the seeds.
-        repeats: Readings with fresh seeds of some of the stacks, a group for each.
+        repeats: Readings of stacks that were trained with several seeds, by architecture: fresh
+            seeds beside the design's own, or all seeds of the table less what each adds to all.
     """
 
     screening: Screening
@@ -50,7 +54,7 @@ class Table:
     runs: tuple[Run, ...]
     y: np.ndarray
     seeds: tuple[int, ...]
-    repeats: tuple[tuple[float, ...], ...] = ()
+    repeats: Mapping[Labels, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
@@ -72,6 +76,20 @@ class Table:
         """Mean over the seeds, (runs,)."""
         averaged: np.ndarray = self.y.mean(axis=1)
         return averaged
+
+    def only(self, kept: Sequence[bool]) -> Table:
+        """Returns the table of some of the runs."""
+        runs = tuple(run for run, keep in zip(self.runs, kept, strict=True) if keep)
+        return replace(self, runs=runs, y=self.y[list(kept)])
+
+    def weights(self, of_runs: np.ndarray) -> Weights:
+        """Writes weights of the runs' means as weights of readings."""
+        share = 1.0 / len(self.seeds)
+        return {
+            (self.screening.labels(run), seed): weight * share
+            for run, weight in zip(self.runs, of_runs.tolist(), strict=True)
+            for seed in self.seeds
+        }
 
 
 def readings_of(rows: Sequence[TrialRow], question: Question) -> Readings:
@@ -123,7 +141,7 @@ def _screened(screening: Screening, readings: Readings) -> Table:
         tuple(done),
         np.array([[readings[screening.labels(run), 0]] for run in done]).reshape(-1, 1),
         (0,),
-        tuple(tuple(group) for group in fresh.values()),
+        {labels: tuple(group) for labels, group in fresh.items()},
     )
 
 
@@ -169,7 +187,10 @@ def _crossed(
         return None
     seeds, runs = tuple(sorted(shared)), tuple(sorted(by_run, key=lambda run: (sum(run), run)))
     y = np.array([[by_run[run][seed] for seed in seeds] for run in runs])
-    return Table(screening, kind, runs, frozenset(runs), runs, y, seeds)
+    stacks = [screening.labels(run) for run in runs]
+    alike = (y - y.mean(axis=0)).tolist() if len(seeds) > 1 else []
+    repeats = {labels: tuple(row) for labels, row in zip(stacks, alike, strict=False)}
+    return Table(screening, kind, runs, frozenset(runs), runs, y, seeds, repeats)
 
 
 def _between(cheap: str, question: Question) -> Screening:

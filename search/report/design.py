@@ -33,7 +33,8 @@ def count_section(answer: Answer, design: Design, room: Room | None) -> Section:
     question = answer.question
     what = f"selection {question.objective} by number of layers with {design.cheap}"
     lines = [
-        f"the number: {test_text(design.count_test)}{design.count_word}",
+        f"the number: {test_text(design.count_test)}{design.count_word}"
+        + (f" ({design.count_reason})" if design.count_reason and design.count_test else ""),
         f"their place, given the number: {test_text(design.position_test)}"
         f"{design.position_word}{move_text(design, question)}",
     ]
@@ -62,7 +63,7 @@ def count_section(answer: Answer, design: Design, room: Room | None) -> Section:
 def layer_section(answer: Answer, design: Design, room: Room | None) -> Section:
     """Each layer, averaged over the design and in the chosen stack."""
     question = answer.question
-    what = f"{design.cheap} - attention, averaged over {design_text(design)}"
+    what = f"{design.cheap} - attention, averaged over {design_text(design)}; exploratory"
     if room is not None:
         shown = sorted(design.layers, key=_weight)[: room.layers]
         lines = [_line(layer, design, question) for layer in sorted(shown, key=lambda x: x.layer)]
@@ -110,8 +111,9 @@ def move_text(design: Design, question: Question) -> str:
     """The move of one cheap layer that changes most, where something can be said of it."""
     if design.move is None:
         return ""
+    origin, target = design.move.origin, design.move.target
     change = difference_text(design.move.interval, question)
-    return f" (most: one from layer {design.move.origin} to {design.move.target}, {change})"
+    return f" (at most, {design.cheap} in layer {target} instead of {origin}: {change})"
 
 
 def design_text(design: Design) -> str:

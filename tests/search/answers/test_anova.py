@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from search.answers.anova import (
+    Estimates,
     Squares,
     f_test,
     indicators,
     residual,
     two_way_residual,
-    weights_of,
 )
 
 
@@ -49,21 +49,21 @@ def test__f_test__nothing_left_to_be_the_error__is_none():
     assert f_test(Squares(2.0, 0), Squares(1.0, 5)) is None
 
 
-def test__weights_of__estimable_contrast__gives_the_least_squares_estimate():
+def test__estimates__estimable_contrast__gives_the_least_squares_estimate():
     generator = np.random.default_rng(0)
     model = np.hstack([np.ones((9, 1)), generator.normal(size=(9, 2))])
     y = generator.normal(size=9)
-    weights = weights_of(model, [0, 1, -1])
+    weights = Estimates(model).weights({1: 1.0, 2: -1.0})
     b = np.linalg.solve(model.T @ model, model.T @ y)
     assert weights @ y == pytest.approx(b[1] - b[2])
     inverse = np.linalg.inv(model.T @ model)
     assert weights @ weights == pytest.approx(inverse[1, 1] + inverse[2, 2] - 2 * inverse[1, 2])
 
 
-def test__weights_of__columns_that_always_move_together__are_not_told_apart():
+def test__estimates__columns_that_always_move_together__are_not_told_apart():
     x = np.array([[1.0, 0, 0], [1, 1, 1], [1, 1, 1], [1, 0, 0]])
-    assert weights_of(x, [0, 1, 0]) is None
-    assert weights_of(x, [0, 1, 1]) @ np.array([0.0, 3, 5, 2]) == pytest.approx(3.0)
+    assert Estimates(x).weights({1: 1.0}) is None
+    assert Estimates(x).weights({1: 1.0, 2: 1.0}) @ np.array([0.0, 3, 5, 2]) == pytest.approx(3.0)
 
 
 def test__two_way_residual__table__is_what_both_margins_leave():

@@ -9,12 +9,14 @@ from simulated import ATTENTION, question, row
 from search.answers.anova import indicators
 from search.answers.design import design_of
 from search.answers.family import Family
+from search.strategies.screen_design import screening_design
 from search.strategies.screen_plan import NOTE, screening_of
 
 A, S = ATTENTION, "sepconv"
 FAMILY = Family(layer_contrasts=4)
 MEASURED = (0.293, 0.350, 0.363, 0.368, 0.367)
 SD_ALL_ATTENTION, SD_HYBRID = 0.0095, 0.0025
+DESIGN = screening_design(4)
 
 
 def screened(value, n_layers=4, n=None, fresh=()):
@@ -304,6 +306,42 @@ def test__error__repeats_that_do_not_agree__are_left_out(sds):
     ]
     found = design(screened(noisy(lambda run: 3.0, sd=0.01), fresh=fresh)).error
     assert (found.source, found.df) == ("lack of fit", 8)
+
+
+def test__error__stacks_of_different_noise__each_repeated_one_has_its_own():
+    wide, narrow = (3.1, 2.9, 3.05, 2.95), (3.0, 3.001, 2.999, 3.002)
+    fresh = [((False,) * 4, wide), ((True,) * 4, narrow)]
+    found = design(screened(noisy(lambda run: 3.0 - 0.1 * (sum(run) > 1)), fresh=fresh))
+    assert not found.error.agrees
+    for place, repeats in ((0, wide), (4, narrow)):
+        mean = found.counts[place].mean
+        half = stats.t.ppf(0.975, 3) * np.std(repeats, ddof=1)
+        assert (mean.high - mean.low) / 2 == pytest.approx(half)
+        assert mean.df == pytest.approx(3)
+    # What stands alone with its count is left out of the test.
+    assert (found.count_test.df1, found.count_test.df2) == (2, 11)
+    assert "without stacks alone with their count" in found.count_reason
+
+
+def replayed(rng, sd):
+    """A study of a null world: the pick is the luckiest stack, and finalists have fresh seeds."""
+    values = {run: 3.0 + sd(run) * rng.standard_normal() for run in DESIGN.runs}
+    pick = min(values, key=values.get)
+    finalists = sorted({pick, (False,) * 4, (True,) * 4})
+    fresh = [(run, 3.0 + sd(run) * rng.standard_normal(4)) for run in finalists]
+    return design(screened(values.get, fresh=fresh), pick="".join("AS"[cheap] for cheap in pick))
+
+
+@pytest.mark.parametrize("factor", [1, 4])
+def test__design__nothing_matters_and_the_pick_is_luck__few_studies_have_a_false_word(factor):
+    rng = np.random.default_rng(1)
+    found = [replayed(rng, lambda run: 0.01 if any(run) else 0.01 * factor) for _ in range(100)]
+    words = [{word for x in one.layers for word in (x.average_word, x.stack_word)} for one in found]
+    # At 5 % of studies, 12 or more of 100 happen in one of 230 sets.
+    assert sum(bool(said & {"better", "keep attention"}) for said in words) < 12
+    assert sum(one.position_word == "matters" for one in found) < 12
+    # Four times the noise in all-attention would make the count "matter" in 4 of 10 studies.
+    assert sum(one.count_word == "matters" for one in found) < (12 if factor == 1 else 20)
 
 
 def test__error__nothing_left__no_interval_and_a_reason_never_zero():
