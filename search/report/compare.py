@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.report.paragraph import leader, summary
+from search.report.gains import leader
+from search.report.paragraph import summary
 from search.report.sections import Section, to_text
 from search.report.wording import (
     ABSENT,
