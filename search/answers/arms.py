@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -45,6 +45,11 @@ class Arm:
     def is_uniform(self) -> bool:
         """The same mixer in all layers."""
         return len(set(self.mixers)) == 1
+
+    @property
+    def explored(self) -> tuple[TrialRow, ...]:
+        """The runs that ``selection`` was read from."""
+        return tuple(row for row in self.rows if row.seed in self.selection)
 
     @property
     def selection_mean(self) -> float | None:
@@ -113,6 +118,16 @@ def value_of(metrics: Mapping[str, float], name: str) -> float | None:
     """A metric's finite value or None."""
     value = metrics.get(name)
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def explored_rows(rows: Iterable[TrialRow], question: Question) -> Iterator[TrialRow]:
+    """The trials that show the selection split: all of a listed study, else the exploration.
+
+    Trials of another recipe than the study's are not among them.
+    """
+    for row in rows:
+        if not row.recipe and (question.is_listed or row.phase in EXPLORATION):
+            yield row
 
 
 def middle(values: Iterable[float | None]) -> float | None:

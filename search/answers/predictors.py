@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from search.answers.arms import EXPLORATION, Arm, middle
+from search.answers.arms import Arm, middle
 from search.answers.intervals import Interval, rank_correlation
 from search.answers.question import Question, kind_of
 
@@ -43,7 +43,7 @@ def predictors_of(arms: Sequence[Arm], question: Question) -> Predictors:
     """
     kind = kind_of(question.reference)
     columns: dict[str, Callable[[Arm], float | None]] = {
-        PROBE: lambda arm: middle(row.probe for row in arm.rows if row.phase in EXPLORATION),
+        PROBE: lambda arm: middle(row.probe for row in arm.explored),
         "params": lambda arm: arm.cost("params"),
         "FLOPs": lambda arm: arm.cost("flops"),
         "attention layers": lambda arm: float(arm.n_of(kind)),

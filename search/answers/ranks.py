@@ -60,7 +60,7 @@ class Ranks:
 
 def ranks_of(arms: Sequence[Arm]) -> Ranks:
     """Compares the last order of the explored architectures with the orders before."""
-    curves = [curve for arm in arms if (curve := _exploration_curve(arm))]
+    curves = [curve for arm in arms if arm.explored and (curve := _curve(arm.explored[0]))]
     if not curves:
         return Ranks(0, None, None)
     last = max(max(curve) for curve in curves)
@@ -75,11 +75,6 @@ def ranks_of(arms: Sequence[Arm]) -> Ranks:
         previous=_agreement(curves, earlier[-1], last) if earlier else None,
         half=_agreement(curves, half[-1], last) if half and half[-1] != earlier[-1] else None,
     )
-
-
-def _exploration_curve(arm: Arm) -> dict[int, float]:
-    rows = [row for row in arm.rows if row.phase in EXPLORATION]
-    return _curve(rows[0]) if rows else {}
 
 
 def _curve(row: TrialRow) -> dict[int, float]:

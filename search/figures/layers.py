@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from search.answers.arms import EXPLORATION, value_of
+from search.answers.arms import explored_rows, value_of
 from search.answers.question import kind_of
 from search.figures.style import (
     INK,
@@ -42,9 +42,8 @@ def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     kind = kind_of(question.reference)
     points = [
         (sum(kind_of(mixer) != kind for mixer in row.mixers), value, row)
-        for row in rows
+        for row in explored_rows(rows, question)
         if row.state == "completed"
-        and row.phase in EXPLORATION
         and row.n_layers == question.n_layers
         and (value := value_of(row.selection, question.objective)) is not None
     ]
@@ -168,14 +167,10 @@ def heat_map(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     """Mean selection objective by layer and kind of mixer, with the runs of each cell."""
     question = answer.question
     cells: dict[tuple[str, int], list[float]] = {}
-    for row in rows:
+    for row in explored_rows(rows, question):
         value = value_of(row.selection, question.objective)
-        if (
-            value is None
-            or row.state != "completed"
-            or row.phase not in EXPLORATION
-            or row.n_layers != question.n_layers
-        ):
+        is_read = row.state == "completed" and row.n_layers == question.n_layers
+        if value is None or not is_read:
             continue
         for layer, mixer in enumerate(row.mixers):
             cells.setdefault((kind_of(mixer), layer), []).append(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.answers.arms import EXPLORATION
+from search.answers.arms import explored_rows
 from search.figures.style import (
     ROLE_COLOURS,
     ROLE_NAMES,
@@ -31,7 +31,7 @@ MAX_BARS = 20
 def learning_curves(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     """Objective on the selection split by training step, finalists in colour."""
     figure = blank(answer.question, "Learning curves", "training step", selection_axis(answer))
-    curves = [row for row in rows if row.phase in EXPLORATION and len(row.curve) > 1]
+    curves = [row for row in explored_rows(rows, answer.question) if len(row.curve) > 1]
     named: set[str] = set()
     for row in sorted(curves, key=lambda row: row.arch_id in finalist_ids(answer)):
         role = role_of_trial(row.arch_id, row.phase == "baseline", answer)

@@ -2,8 +2,9 @@ import json
 import shutil
 
 import pytest
-from simulated import ATTENTION, Simulation, question, row
+from simulated import ATTENTION, MIXERS, Simulation, question, row
 
+from search.answers.answer import make_answer
 from search.errors import InputError
 from search.figures import files, plots
 from search.strategies.screen_plan import NOTE, screening_of
@@ -150,3 +151,27 @@ def test__write_image__with_a_browser__a_picture(tmp_path, name, start):
     _, answer = simulation(9)
     files.write_image(plots.leaderboard(answer), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test__figures__listed_study__show_its_trials_though_all_are_confirmation():
+    rows = [
+        row(
+            n,
+            layers,
+            phase="confirm",
+            seed=1,
+            seed_index=1,
+            selection={"loss": 3.0 - 0.1 * n},
+            test={"loss": 3.0 - 0.1 * n},
+            curve=((100, 3.5), (200, 3.0 - 0.1 * n)),
+        )
+        for n, layers in enumerate(((ATTENTION,) * 4, ("sepconv",) * 4))
+    ]
+    swept = row(2, ("sepconv",) * 4, 1.0, recipe={"learning_rate": 0.1}, curve=((1, 9.0), (2, 1.0)))
+    asked = question(is_listed=True)
+    answer = make_answer([*rows, swept], asked, {}, mixers=MIXERS, baselines={})
+    everything = [*rows, swept]
+    assert len(plots.FIGURES["curves"](everything, answer).data) == 2
+    heat = plots.FIGURES["heat-map"](everything, answer).data[0]
+    assert [value for line in heat.z for value in line] == [3.0] * 4 + [2.9] * 4
+    assert len(plots.FIGURES["counts"](everything, answer).data[0].x) == 2
