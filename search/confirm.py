@@ -225,7 +225,9 @@ def _fitted(labels: Labels, sizes: Mapping[str, int]) -> tuple[list[MixerConfig]
     stack, problems = [], []
     for label in labels:
         [config] = parse_architecture(label)
-        resolved, conflicts = fitted(config, **sizes)
+        resolved, conflicts = fitted(
+            config, d_model=sizes["d_model"], max_seq_len=sizes["max_seq_len"]
+        )
         stack.append(resolved)
         problems += [f"{'.'.join((config.kind, *field))}: {text}" for field, text in conflicts]
     return stack, "; ".join(dict.fromkeys(problems))

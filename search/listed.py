@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from mixers.config import MixerConfig
 from mixers.errors import SpecError
 from mixers.notation import MOST_LAYERS, format_architecture, parse_architecture
-from mixers.spec import fitted
 from search.budget import Budget
 from search.space import Labels, Space, layer_labels
 
@@ -121,7 +120,7 @@ def _architecture_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
             continue
         for config in dict.fromkeys(stack):
             mixers.add(_resolved(config, study))
-            for field, problem in fitted(config, **study.mixer_sizes)[1]:
+            for field, problem in study.fitted(config)[1]:
                 yield path, f"{'.'.join((config.kind, *field))}: {problem}"
         if notation in space.architectures[:index]:
             first = space.architectures.index(notation)
@@ -161,4 +160,4 @@ def _read(notation: str) -> tuple[MixerConfig, ...] | str:
 
 
 def _resolved(config: MixerConfig, study: StudySpec) -> MixerConfig:
-    return fitted(config, **study.mixer_sizes)[0]
+    return study.fitted(config)[0]

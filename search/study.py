@@ -18,7 +18,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from mixers.activation import Activation
 from mixers.config import FrozenModel, Items, MixerConfig, canonical_json
 from mixers.notation import MOST_LAYERS
-from mixers.spec import AnyMixer, BlockSpec, EncoderSpec
+from mixers.spec import AnyMixer, BlockSpec, Conflict, EncoderSpec, fitted
 from search.tasks.base import TaskConfig, TaskSizes
 from search.tasks.objective import StudyTasks
 
@@ -307,6 +307,11 @@ class StudySpec(Section):
     def mixer_sizes(self) -> dict[str, int]:
         """Sizes that a mixer's config is resolved for, as `MixerConfig.resolve` takes them."""
         return {"d_model": self.encoder.d_model, "max_seq_len": self.sizes.max_seq_len}
+
+    def fitted(self, config: MixerConfig) -> tuple[MixerConfig, list[Conflict]]:
+        """Returns a config resolved for the study's sizes, and what does not fit."""
+        sizes = self.mixer_sizes
+        return fitted(config, d_model=sizes["d_model"], max_seq_len=sizes["max_seq_len"])
 
     @property
     def default_name(self) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mixers.config import MixerConfig
-from mixers.spec import fitted
 from search.listed import listed_problems, match_problems_of_list
 from search.measures_checks import measure_problems
 from search.sweep import sweep_problems
@@ -25,7 +24,7 @@ def resolved_space(study: StudySpec) -> SpaceSpec:
     """
 
     def resolved(choices: Sequence[MixerConfig]) -> tuple[MixerConfig, ...]:
-        return tuple(fitted(config, **study.mixer_sizes)[0] for config in choices)
+        return tuple(study.fitted(config)[0] for config in choices)
 
     layers = tuple(
         entry.model_copy(update={"choices": resolved(entry.choices)})
@@ -64,7 +63,7 @@ def _choice_problems(
     if not choices:
         yield path, "no mixer to choose from; name at least one"
     for index, config in enumerate(choices):
-        for field, problem in fitted(config, **study.mixer_sizes)[1]:
+        for field, problem in study.fitted(config)[1]:
             yield (*path, index, config.kind, *field), problem
         if config in choices[:index]:
             first = choices.index(config)
