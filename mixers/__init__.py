@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from mixers.model import Encoder
     from mixers.notation import format_architecture, parse_architecture
+    from mixers.receptive import route
     from mixers.spec import BlockSpec, EncoderSpec
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "format_architecture",
     "parse_architecture",
     "register",
+    "route",
     "testing",
     "zero_padding",
 ]
@@ -60,6 +62,7 @@ HOMES = {
     ),
     "model": ("Encoder",),
     "notation": ("format_architecture", "parse_architecture"),
+    "receptive": ("route",),
     "spec": ("BlockSpec", "EncoderSpec"),
 }
 HOME_OF = {name: home for home, names in HOMES.items() for name in names}

@@ -22,6 +22,7 @@ MIXERS = {
     "format_architecture",
     "parse_architecture",
     "register",
+    "route",
     "testing",
     "zero_padding",
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from search.cli.mixers_route import route_stack
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
@@ -110,6 +111,9 @@ def check_mixers(
     false = sum(not result["holds"] for result in results)
     if false:
         raise RunFailedError(f"{false} of {len(results)} checks do not hold, see above")
+
+
+app.command("route")(route_stack)
 
 
 def _measure(kind: str, check: "Check") -> dict[str, Any]:
