@@ -173,7 +173,7 @@ class StrategySpec(Section):
     """How the next architecture is chosen."""
 
     name: str = "tpe"
-    """Name of the strategy: an Optuna sampler, exhaustive, or listed (no search)."""
+    """Name of the strategy: an Optuna sampler, screen (a design first), exhaustive or listed."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """The strategy's own options."""
 

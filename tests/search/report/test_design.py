@@ -1,3 +1,4 @@
+import json
 import re
 from itertools import product
 
@@ -15,7 +16,7 @@ from search.strategies.screen_plan import NOTE, screening_of
 A, S = ATTENTION, "sepconv"
 
 
-def answer_of(mean, *, n_layers=4, n=None, sd=0.003, extra=()):
+def answer_of(mean, *, n_layers=4, n=None, sd=0.003, extra=(), fresh=()):
     """The answer of a study that ran its design, by the mean of each run."""
     generator = np.random.default_rng(0)
     screening = screening_of([(A, S)] * n_layers, A, S, {})
@@ -26,6 +27,8 @@ def answer_of(mean, *, n_layers=4, n=None, sd=0.003, extra=()):
         labels = screening.labels(run)
         rows.append(row(len(rows), labels, value, phase="screen", sampler_attrs=attrs))
     rows += [row(len(rows) + k, labels, value) for k, (labels, value) in enumerate(extra)]
+    for index, (labels, value) in enumerate(fresh, start=1):
+        rows.append(row(len(rows), labels, value, phase="confirm", seed=index, seed_index=index))
     best = min(rows, key=lambda r: r.selection["loss"]).mixers
     chosen = {"pick": best, "reference": (A,) * n_layers}
     asked = question(n_layers=n_layers)
@@ -114,7 +117,11 @@ def test__paragraph__design__says_whether_the_place_matters(mean, sd, said):
 
 
 def test__to_dict__design__is_plain():
-    document = answer_of(count_alone).to_dict()["design"]
+    wide, narrow = (3.1, 2.9, 3.05, 2.95), (3.0, 3.001, 2.999, 3.002)
+    repeats = [((mixer,) * 4, value) for mixer, two in ((A, wide), (S, narrow)) for value in two]
+    answer = answer_of(count_alone, fresh=repeats)
+    assert not answer.design.error.agrees
+    document = json.loads(json.dumps(answer.to_dict(), allow_nan=False))["design"]
     assert document["kind"] == "full factorial"
     assert [count["n_cheap"] for count in document["counts"]] == [0, 1, 2, 3, 4]
     assert set(document["count_test"]) == {"f", "df1", "df2", "p_value"}
