@@ -21,14 +21,13 @@ from search.data.splits import SPLITS, Split
 from search.data.streams import Longs, TokenisedCorpus
 from search.data.windows import TrainingWindows, Windows, even_sample, read_windows, tile
 from search.errors import InputError
-from search.tasks.base import PROBE_CONTEXTS, Batch, Task, TaskConfig, TaskSizes
+from search.tasks.base import PROBE_CONTEXTS, Batch, TaskConfig, TaskSizes
 from search.tasks.masking import Masked, mask_tokens
+from search.tasks.prediction import TokenPrediction
 
 if TYPE_CHECKING:
-    from torch import LongTensor, Tensor, nn
+    from torch import LongTensor
     from transformers import PreTrainedTokenizerFast
-
-    from mixers.spec import EncoderSpec
 
 
 class MlmConfig(TaskConfig):
@@ -61,13 +60,8 @@ class MlmConfig(TaskConfig):
         return TaskSizes(vocab_size=self.vocab_size, max_seq_len=self.seq_len)
 
 
-class MaskedLanguageModelling(Task[MlmConfig]):
-    """Masked language modelling; see `MlmConfig` and the module's text.
-
-    Batches hold "ids" (B, N), "target_index" (T,) flat places of the targets and "target_ids"
-    (T,); "mask" (B, N) only where something is padded; evaluation batches also "target_document"
-    (T,). All are int64 but the mask (bool).
-    """
+class MaskedLanguageModelling(TokenPrediction[MlmConfig]):
+    """Masked language modelling; see `MlmConfig`, the module's text and `TokenPrediction`."""
 
     config_type: ClassVar[type[TaskConfig]] = MlmConfig
 
@@ -200,22 +194,10 @@ class MaskedLanguageModelling(Task[MlmConfig]):
         fast: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(self.corpus.folder)
         return fast
 
-    def build_model(self, spec: EncoderSpec) -> nn.Module:
-        """Return a fresh `MaskedLanguageModel`.
-
-        Raises:
-            InputError: The spec has fewer ids or positions than the task needs.
-        """
-        from search.tasks.mlm_model import MaskedLanguageModel
-
-        sizes = self.config.sizes
-        for name in ("vocab_size", "max_seq_len"):
-            if getattr(spec, name) < getattr(sizes, name):
-                raise InputError(
-                    f"encoder.{name}: {getattr(spec, name)} is less than the task's "
-                    f"{getattr(sizes, name)}"
-                )
-        return MaskedLanguageModel(spec, self.config.head)
+    @property
+    def head(self) -> Literal["tied", "bert"]:
+        """What scores the tokens."""
+        return self.config.head
 
     def train_batch(self, step: int, *, seed: int, batch_size: int) -> Batch:
         """Return the batch of one step: a pure function of the arguments.
@@ -246,27 +228,6 @@ class MaskedLanguageModelling(Task[MlmConfig]):
             mask = np.arange(seq_len) < windows.lengths[rows, None] if padded else None
             documents = windows.documents[rows][places // seq_len]
             yield {**tensors(part, mask), "target_document": torch.from_numpy(documents)}
-
-    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        """Return the mean cross-entropy per target in nats; 0 for a batch without targets."""
-        from torch.nn.functional import cross_entropy
-
-        logits = model(batch["ids"], batch["target_index"], batch.get("mask"))
-        # A mean over nothing is NaN; the shape is known without asking the device.
-        total = cross_entropy(logits.float(), batch["target_ids"], reduction="sum")
-        return total / max(1, batch["target_ids"].shape[0])
-
-    def records(self, model: nn.Module, batch: Batch) -> Batch:
-        """Return "nll" (float32, nats), "correct" (bool) and "document" (int64) per target."""
-        from torch.nn.functional import cross_entropy
-
-        logits = model(batch["ids"], batch["target_index"], batch.get("mask")).float()
-        targets = batch["target_ids"]
-        return {
-            "nll": cross_entropy(logits, targets, reduction="none"),
-            "correct": logits.argmax(dim=-1) == targets,
-            "document": batch["target_document"],
-        }
 
     def probe_contexts(self, n: int) -> LongTensor:
         """Return n windows of the selection split without masking, (n, seq_len) int64.

@@ -1,4 +1,4 @@
-"""An encoder with a tied head for masked language modelling."""
+"""An encoder with a tied head that scores the tokens of chosen places."""
 
 from typing import Literal
 
@@ -51,7 +51,7 @@ class BertHead(nn.Module):
         return F.linear(self.norm(F.gelu(self.dense(hidden))), embedding, self.bias)
 
 
-class MaskedLanguageModel(nn.Module):
+class TokenPredictor(nn.Module):
     """Encoder and head; only target positions reach the vocabulary projection.
 
     Args:
