@@ -1,5 +1,6 @@
 """The answer of a stored study, for every command that prints a part of it."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" = None) -> "Answer":
-    """Answer a study from its trials.
+    """Answer a study from its trials, and count that as a look at them.
 
     Args:
         store: Where they are.
@@ -28,9 +29,29 @@ def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" =
         rows,
         spec_of(study),
         device=_device(store, rows),
-        look=max(1, len(store.looks(study.name))),
+        look=look_at(store, study, rows),
         derived=derived_rows(store, study),
     )
+
+
+def look_at(store: "Store", study: "StudyRow", rows: "list[TrialRow]") -> int:
+    """Return which look at a study's confirmation this is, from 1.
+
+    Reading the same trials again is the same look, and so is reading none. It is kept, so that the
+    next raise of the budget is the next look, except while trials are under way or where the store
+    cannot be written.
+    """
+    from search.errors import StoreError
+    from search.rows import FINAL_STATES
+
+    confirmed = sum(row.phase == "confirm" and row.state == "completed" for row in rows)
+    if not confirmed:
+        return 1
+    if all(row.state in FINAL_STATES for row in rows):
+        with suppress(StoreError):
+            return store.record_look(study.id, confirmed)
+    before = store.looks(study.name)
+    return len(before) + (not before or confirmed > before[-1])
 
 
 def _device(store: "Store", rows: "list[TrialRow]") -> str | None:

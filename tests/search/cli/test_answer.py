@@ -2,9 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+import store_factory
 from command import call
 
 from mixers import EncoderSpec
+from search.store.repo import Store
 
 Capture = pytest.CaptureFixture[str]
 
@@ -118,3 +120,51 @@ def test__report__file_of_an_unknown_ending__refused_before_anything_is_written(
     assert refused.code == 2
     assert "answer.pdf: a report is written as .txt, .md, .html, .htm, .json" in refused.error_line
     assert not target.exists()
+
+
+def repeat(store: Store, seeds: range) -> None:
+    """Confirm all-attention and all-sepconv with more seeds."""
+    study_id = store.study("demo").id
+    worker = store.register_worker()
+    for seed in seeds:
+        for notation in ("attention*2", "sepconv*2"):
+            claim = store_factory.claim_and_commit(
+                store, study_id, worker, notation, phase="confirm", seed=seed, seed_index=seed
+            )
+            loss = store_factory.default_loss(store_factory.encoder_spec(notation), seed)
+            store.finish(claim, store_factory.result(loss=loss, splits=("selection", "test")))
+
+
+def test__report__after_more_confirmation__is_the_next_look_and_spends_less(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'looks.db'}"
+    with Store.open(url) as store:
+        store_factory.fill(store, seeds=4)
+
+    def families(*commands: str) -> list[dict[str, object]]:
+        told = [call(capsys, command, "--json", "--store", url) for command in commands]
+        assert all(done.code == 0 for done in told)
+        return [json.loads(done.out)["answer"]["family"] for done in told if "answer" in done.out]
+
+    first, again = families("report", "report")
+    assert first["look"] == again["look"] == 1
+    with Store.open(url) as store:
+        assert store.looks("demo") == (12,)
+        repeat(store, range(4, 6))
+    families("best")
+    [second] = families("report")
+    assert second["look"] == 2
+    assert "verdicts 99.2 % sure together (answer 2 of this study)" in " ".join(
+        call(capsys, "report", "--store", url).out.split()
+    )
+    with Store.open(url) as store:
+        assert store.looks("demo") == (12, 16)
+
+
+def test__report__while_trials_are_under_way__is_no_look(
+    capsys: Capture, filled_store: str
+) -> None:
+    call(capsys, "report", "--store", filled_store)
+    with Store.open(filled_store) as store:
+        assert store.looks("demo") == ()
