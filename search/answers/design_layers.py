@@ -66,7 +66,9 @@ def layers_of(
 ) -> tuple[DesignLayer, ...]:
     """Reads every layer that the design varies, in both ways.
 
-    Two readings a layer, or the family's layer contrasts where these are more, hold together.
+    Two readings a layer, or the family's layer contrasts where these are more, hold together. The
+    pick is the best of all stacks by the very readings that are compared, so what is read in it
+    holds for whichever stack it might have been: every layer of every stack counts.
 
     Args:
         table: The design.
@@ -77,12 +79,15 @@ def layers_of(
         family: How many contrasts of layers are looked at together.
     """
     layers = table.screening.layers
-    level = 1 - family.alpha / max(family.layer_contrasts, 2 * len(layers))
+    n_contrasts = max(family.layer_contrasts, 2 * len(layers))
+    n_stacks = len({labels for labels, _ in readings})
+    level = 1 - family.alpha / n_contrasts
+    chosen_level = 1 - family.alpha / max(n_contrasts, n_stacks * len(layers))
     found = []
     for layer, everywhere in zip(layers, average_weights(table), strict=True):
         here = stack_weights(table, readings, pick, layer)
         average = _interval(everywhere, readings, parts_of, level)
-        in_stack = _interval(here, readings, parts_of, level)
+        in_stack = _interval(here, readings, parts_of, chosen_level)
         average_word = cheap_word_of(average, question) if is_fair(table) else UNDECIDED
         stack_word = cheap_word_of(in_stack, question)
         found.append(
