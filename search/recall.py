@@ -70,6 +70,7 @@ def short_recall(
     [reference] = layer_labels([reference_mixer(study)], study)
     stacks = architectures or [(label,) * depth for label in Space.product(study).choices]
     wanted = dict.fromkeys([(reference,) * depth, *stacks])
+    cheap = next((one for labels in wanted for one in labels if one != reference), reference)
     document |= {
         "task": TASK,
         "space": {"architectures": [", ".join(labels) for labels in wanted]},
@@ -81,6 +82,6 @@ def short_recall(
         "recipe": "shared",
         "recall": False,
         "strategy": {"name": LISTED, "options": {"seeds": seeds}},
-        "baselines": {"reference": reference},
+        "baselines": {"reference": reference, "cheap": cheap},
     }
     return study_from(document, source="the short form of recall")
