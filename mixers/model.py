@@ -114,7 +114,7 @@ class Encoder(nn.Module):
         self.token_embedding = embedding(spec.vocab_size, spec.d_model)
         small = 0.1 * self.token_scale
         self.position_embedding = (
-            embedding(spec.max_seq_len, spec.d_model, scale=small)
+            embedding(spec.n_positions or spec.max_seq_len, spec.d_model, scale=small)
             if spec.positions == "learned"
             else None
         )

@@ -85,6 +85,8 @@ class EncoderSpec(FrozenModel):
         norm: LayerNorm before each sub-layer and once at the end ("pre"), after each residual sum
             ("post"), or nowhere ("none").
         positions: What is added to the token embeddings.
+        n_positions: Rows of the table of learned positions where it is longer than the input may
+            be (BERT keeps 512 for every length); null = `max_seq_len`.
         n_segments: Number of segment ids whose embedding is added; 0 = none.
         scale_embeddings: Multiply token embeddings by sqrt(d_model) (Vaswani et al. 2017, 3.4);
             BERT does not.
@@ -101,6 +103,7 @@ class EncoderSpec(FrozenModel):
     max_seq_len: Size
     norm: Literal["pre", "post", "none"] = "pre"
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    n_positions: Annotated[Size | None, Since(2)] = None
     n_segments: Annotated[int, Field(ge=0)] = 0
     scale_embeddings: bool = True
     embedding_norm: bool = False
@@ -108,6 +111,22 @@ class EncoderSpec(FrozenModel):
     norm_eps: Annotated[float, Field(gt=0.0)] = 1e-5
     causal: Annotated[bool, Since(2)] = False
     blocks: Annotated[Items[BlockSpec], Field(json_schema_extra={"minItems": 1})]
+
+    @model_validator(mode="after")
+    def fit_positions(self) -> Self:
+        """Drop `n_positions` where it says what `max_seq_len` says; refuse a table that is none."""
+        if self.n_positions is None:
+            return self
+        if self.positions != "learned":
+            raise ValueError(f"n_positions: positions {self.positions!r} have no table; drop it")
+        if self.n_positions < self.max_seq_len:
+            raise ValueError(
+                f"n_positions: {self.n_positions} rows do not reach max_seq_len "
+                f"{self.max_seq_len}; give at least that many"
+            )
+        if self.n_positions == self.max_seq_len:
+            self.__dict__["n_positions"] = None
+        return self
 
     @model_validator(mode="after")
     def fit_mixers(self) -> Self:

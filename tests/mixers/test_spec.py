@@ -155,6 +155,36 @@ def test__causal__at_its_default__is_in_no_id_and_true_is_another_architecture()
     assert EncoderSpec.model_validate_json(canonical_json(causal)) == causal
 
 
+def test__n_positions__longer_table__has_its_rows_and_keeps_other_ids():
+    document = EncoderSpec.of("bproj", d_ff=0, **SIZES).model_dump()
+    plain, said, longer = (
+        EncoderSpec.model_validate(document | changes)
+        for changes in ({}, {"n_positions": SIZES["max_seq_len"]}, {"n_positions": 100})
+    )
+    assert "n_positions" not in canonical_json(plain)
+    assert said == plain
+    assert said.arch_id == plain.arch_id != longer.arch_id
+    assert EncoderSpec.model_validate_json(canonical_json(longer)) == longer
+    encoder = mixers.Encoder(longer)
+    assert encoder.position_embedding.weight.shape == (100, 64)
+    assert encoder.blocks[0].mixer.positions.shape == (64, 64)
+    with pytest.raises(mixers.MixerError, match="max_seq_len 64, got 65 tokens"):
+        encoder(torch.zeros(1, 65, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"n_positions": 63}, "63 rows do not reach max_seq_len 64"),
+        ({"n_positions": 99, "positions": "none"}, "positions 'none' have no table"),
+    ],
+)
+def test__n_positions__table_that_cannot_be__is_refused(changes, problem):
+    document = EncoderSpec.of("average", d_ff=0, **SIZES).model_dump() | changes
+    with pytest.raises(mixers.SpecError, match=problem):
+        load(EncoderSpec, document)
+
+
 def test__causal__mixer_that_looks_ahead__is_refused_by_its_layer():
     document = {
         **SIZES, "causal": True,
