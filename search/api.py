@@ -64,6 +64,9 @@ def run(
         StoreError: The store cannot be used.
     """
     from search.listed import default_budget
+    from search.observer import RunObserver
+    from search.recall_check import check_recall
+    from search.run_end import EXIT_OK
     from search.runner import run_study
     from search.store.repo import Store
 
@@ -80,16 +83,21 @@ def run(
         tolerance=tolerance,
     )
     opened = store if isinstance(store, Store) else open(store, create=True)
+    amount = amount or default_budget(spec)
     try:
-        return run_study(
+        outcome = run_study(
             opened,
             spec,
-            amount or default_budget(spec),
+            amount,
             name=name,
             in_process=in_process,
             objective=objective,
             observer=observer,
         )
+        if outcome.exit_code == EXIT_OK:
+            watcher = observer or RunObserver()
+            check_recall(opened, outcome.study, spec, amount, watcher, in_process=in_process)
+        return outcome
     finally:
         if opened is not store:
             opened.close()

@@ -196,7 +196,7 @@ def derive(base: StudySpec, scale: Scale, selected: Selected, seeds: int) -> Der
         if not problem:
             notations[notation] = None
         elif labels in (selected.roles["pick"], selected.roles.get("reference")):
-            raise InputError(f"d_model {scale.d_model}: {notation} cannot be built: {problem}")
+            raise InputError(f"{scale.purpose}: {notation} cannot be built: {problem}")
         else:
             left_out.append((notation, problem))
     document["space"] = {"architectures": list(notations)}

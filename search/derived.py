@@ -73,13 +73,21 @@ def stages_of(
     """
     there = derived_studies(store, base)
     return [
-        _stage(base, there, derive(study, scale, selected, seeds), selected) for scale in scales
+        stage_of(base, there, derive(study, scale, selected, seeds), selected) for scale in scales
     ]
 
 
-def _stage(
+def stage_of(
     base: StudyRow, there: Sequence[StudyRow], derived: DerivedStudy, selected: Selected
 ) -> Stage:
+    """Returns the derived study to go on with, or a new one under the next free name.
+
+    Args:
+        base: The base study.
+        there: The studies that are derived from it.
+        derived: What is wished for.
+        selected: What it repeats.
+    """
     earlier = [row for row in there if row.purpose == derived.scale.purpose]
     wanted = {labels_at(labels, derived.study) for labels in selected.roles.values()}
     wanted &= set(stacks(derived.study))

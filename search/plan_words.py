@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mixers.notation import parse_architecture
 from search.budget import duration_words
 from search.listed import is_listed, n_stacks, n_trainings, seeds_of
+from search.recall import short_recall
+from search.recall_check import is_wanted, reference_stack
 from search.space import Space
 from search.sweep import Sweep
 
@@ -60,6 +63,8 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         f"a difference of the tolerance ({study.tolerance:g}{unit}) needs "
         f"{plan.repeats_for_tolerance or 'more than 100,000'} repeats a side"
     )
+    if is_wanted(study) and plan.phases["confirm"]:
+        lines.append(_recall_words(plan, study))
     return lines
 
 
@@ -69,6 +74,24 @@ def sweep_words(sweep: Sweep, n_runs: int) -> str:
     return (
         f"sweep of learning rates {rates}: {n_runs} of its {len(tuple(sweep.runs()))} runs beside "
         "the baselines; where the best rates are apart, a repeat is trained at each of them"
+    )
+
+
+def _recall_words(plan: Plan, study: StudySpec) -> str:
+    """Announces the recall check, which is no part of the budget; its time is scaled by FLOPs."""
+    if plan.budget.unit == "seconds":
+        return "recall check of the pick: in the time that is left, else left out"
+    from mixers.cost import count_flops
+
+    check = short_recall(study, [reference_stack(study)])
+    [reference] = check.space.architectures
+    there = count_flops(check.encoder_spec(parse_architecture(reference)))
+    here = plan.dearest.flops * study.training.batch_size
+    ratio = there * check.training.batch_size / max(1, here)
+    about = duration_words(2 * check.training.steps * plan.dearest.step_s * ratio)
+    return (
+        f"recall check of the pick and of all-attention: 2 x {check.training.steps} steps, about "
+        f"{about} beside the budget; --set recall=false leaves it out"
     )
 
 

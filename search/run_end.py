@@ -29,7 +29,7 @@ def used_up(store: Store, row: StudyRow, study: StudySpec, budget: Budget) -> En
     waiting = any(trial.state not in FINAL_STATES for trial in rows)
     if waiting and budget.unit != "seconds":
         return None
-    if is_listed(study) and row.n_trials >= (n := n_trainings(study)):
+    if is_listed(study) and not waiting and row.n_trials >= (n := n_trainings(study)):
         return Ended("space used up", f"nothing started: all {n} trainings are done")
     counts = store.counts(row.id)
     if not budget.is_used_up(counts):

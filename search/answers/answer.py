@@ -32,6 +32,7 @@ from search.answers.pareto import Front, front_of
 from search.answers.predictors import Predictors, predictors_of
 from search.answers.question import Question, kind_of, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
+from search.answers.recall import Recall, recall_of
 from search.answers.recipe import RecipeCheck, at_shared_recipe, check_recipe
 from search.answers.shrinkage import Shrinkage, shrinkage_of
 from search.answers.speedup import SpeedUp, speed_up_of
@@ -133,6 +134,7 @@ class Answer:
     spent: Spent
     reach: Reach
     lengths: Lengths | None = None
+    recall: Recall | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values that strict JSON takes (no NaN, no infinity)."""
@@ -261,6 +263,7 @@ def make_answer(
         pareto=front_of(arms, question),
         speed_up=speed_up_of(finalists, contrasts),
         recipe=recipe,
+        recall=recall_of(chosen, derived, question),
         predictors=predictors_of(arms, question),
         spent=spent_of(every_row),
         reach=Reach(

@@ -17,12 +17,11 @@ from search.answers.intervals import (
     TOO_FEW,
     Difference,
     Interval,
-    difference,
     rank_correlation,
 )
 from search.answers.question import Question, kind_of
 from search.answers.ranks import LEVEL, lead_word
-from search.answers.verdicts import UNDECIDED, Contrast, contrasts_of
+from search.answers.verdicts import UNDECIDED, Contrast, compare, contrasts_of
 from search.rows import TrialRow
 from search.space import Labels
 
@@ -206,11 +205,10 @@ class _Scale:
         """Of the candidate over all-attention, positive where it is ahead; None without runs."""
         if self.candidate is None or self.reference is None:
             return None
-        ours, theirs = self.candidate.test_values, self.reference.test_values
-        if not ours or not theirs:
+        found = compare("reference", self.candidate, self.reference).difference
+        if found is None:
             return None
-        found = difference(theirs, ours)
-        return Difference(self.found.question.sign * found.estimate, found.parts, found.reason)
+        return Difference(-self.found.question.sign * found.estimate, found.parts, found.reason)
 
     @property
     def measured(self) -> Measured:

@@ -34,8 +34,9 @@ class LiveWatcher(Watcher):
     reading: str = ""
 
     def study_started(self, start: "StudyStart") -> None:
-        """Take the lower part of the screen."""
-        self.start = start
+        """Take the lower part of the screen; one study may follow another."""
+        self.close()
+        self.start, self.trial = start, None
         self.rows = self.store.rows(start.study_id, curves=False)
         self.pace = self.pace_of(start, self.rows)
         console = notes_console()
@@ -72,9 +73,9 @@ class LiveWatcher(Watcher):
             self.message(ending(row, self.start, self.pace))
 
     def message(self, text: str) -> None:
-        """Print a line that stays, above the live part."""
-        if self.live is not None:
-            self.live.console.print(Text(text))
+        """Print a line that stays, above the live part if there is one."""
+        console = notes_console() if self.live is None else self.live.console
+        console.print(Text(text))
 
     def close(self) -> None:
         """Wipe the live part."""

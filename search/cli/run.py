@@ -96,6 +96,7 @@ def run(
     from search.budget import Budget
     from search.errors import InterruptedRunError, RunFailedError
     from search.listed import default_budget
+    from search.recall_check import check_recall
     from search.runner import run_study
 
     given = None if budget is None else Budget.parse(budget)
@@ -118,8 +119,12 @@ def run(
             say_beginning(name or spec.default_name, amount, is_default=given is None)
         with make_watcher(opened, json) as watcher:
             outcome = run_study(opened, spec, amount, name=name, observer=watcher)
-        if outcome.exit_code == 130:
-            raise InterruptedRunError(outcome.message)
+            checked = None
+            if outcome.exit_code == 0:
+                checked = check_recall(opened, outcome.study, spec, amount, watcher)
+        for ended in (outcome, checked):
+            if ended is not None and ended.exit_code == 130:
+                raise InterruptedRunError(ended.message)
         if outcome.exit_code != 0:
             raise RunFailedError(outcome.message)
         print_answer(opened, outcome, store, json=json)

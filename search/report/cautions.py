@@ -25,6 +25,7 @@ def cautions(answer: Answer) -> list[str]:
         _luck(answer),
         _lead(answer),
         _lost(answer),
+        _recall(answer),
         _speed(answer),
         _limits(answer),
         _recipe(answer),
@@ -72,6 +73,11 @@ def _lead(answer: Answer) -> str:
     if lead is None or lead.word not in ("growing", "closing"):
         return ""
     return f"the lead over all-attention was still {lead.word} when training ended"
+
+
+def _recall(answer: Answer) -> str:
+    found = answer.recall
+    return f"{found.pick} {found.text}" if found and found.word == "fails recall" else ""
 
 
 def _lost(answer: Answer) -> str:

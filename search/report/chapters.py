@@ -23,6 +23,7 @@ from search.report import (
     pareto,
     probe,
     reach,
+    recall,
     recipe,
     selection,
     speedup,
@@ -71,7 +72,7 @@ CHAPTERS = (
         "of further runs that would decide it. p, adjusted for all verdicts together, says how "
         "likely chance would show as much if the truth lay where the verdict changes; df, the "
         "degrees of freedom, how well the noise is known.",
-        (verdicts.section,),
+        (verdicts.section, recall.section),
     ),
     Chapter(
         "leaderboard",

@@ -22,6 +22,7 @@ def study(*faults, **changes):
             "baselines": {"reference": "faults.trap", "cheap": "identity"},
             "training": RECIPE | changes.pop("training", {}),
             "strategy": {"name": "exhaustive"},
+            "recall": False,
         }
         | changes
     )

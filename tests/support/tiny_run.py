@@ -16,6 +16,7 @@ SETTINGS = {
     "training.steps": 8,
     "training.batch_size": 8,
     "training.validations": 2,
+    "recall": False,
 }
 
 

@@ -21,12 +21,13 @@ SEEDS = 4
 
 def scale(steps, losses, *, d_model=64, purpose=None, sd=0.001, seeds=SEEDS):
     """A derived study of these true losses."""
-    noise = np.random.default_rng(steps + d_model).normal(0, sd, (seeds, len(losses)))
+    noise = np.random.default_rng(steps + d_model + 5).normal(0, sd, (seeds, len(losses)))
     rows = [
         dataclasses.replace(
             row(0, stack, loss + noise[seed, n], phase="confirm", seed=seed + 1),
             number=seed * len(losses) + n,
             seed_index=seed + 1,
+            documents={},
         )
         for seed in range(seeds)
         for n, (stack, loss) in enumerate(losses.items())
