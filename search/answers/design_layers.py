@@ -81,8 +81,8 @@ def layers_of(
     layers = table.screening.layers
     n_contrasts = max(family.layer_contrasts, 2 * len(layers))
     n_stacks = len({labels for labels, _ in readings})
-    level = 1 - family.alpha / n_contrasts
-    chosen_level = 1 - family.alpha / max(n_contrasts, n_stacks * len(layers))
+    level = 1 - family.layer_alpha / n_contrasts
+    chosen_level = 1 - family.layer_alpha / max(n_contrasts, n_stacks * len(layers))
     found = []
     for layer, everywhere in zip(layers, average_weights(table), strict=True):
         here = stack_weights(table, readings, pick, layer)

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 ALPHA = 0.05
 FIRST_SHARE = 0.8
+LAYER_SHARE = 0.25
+"""What the layers' effects may spend beside the contrasts, as a share of the look's alpha."""
+
 CONFIRMATORY = 3
 FIRST_LEVEL = 1.0 - ALPHA * FIRST_SHARE / CONFIRMATORY
 """Level of the first contrast's interval at the first look, before any other is decided."""
@@ -55,9 +58,14 @@ class Family:
         return alpha_of_look(self.look)
 
     @property
+    def layer_alpha(self) -> float:
+        """Level of all effects of layers that are read in one way."""
+        return self.alpha * LAYER_SHARE
+
+    @property
     def layer_level(self) -> float:
         """Confidence level of each layer's interval: Bonferroni over all layer contrasts."""
-        return 1.0 - self.alpha / max(1, self.layer_contrasts)
+        return 1.0 - self.layer_alpha / max(1, self.layer_contrasts)
 
 
 def holm(p_values: Sequence[float | None], family: Family) -> tuple[float, ...]:

@@ -84,7 +84,7 @@ def test__layers__full_factorial__average_is_the_contrast_of_halves():
         assert layer.average.estimate == pytest.approx(np.mean(cheap) - np.mean(other))
         half = (layer.average.high - layer.average.low) / 2
         # Two readings of four layers hold together at the first look's 4 %.
-        t = stats.t.ppf(1 - 0.04 / 8 / 2, found.error.df)
+        t = stats.t.ppf(1 - 0.01 / 8 / 2, found.error.df)
         assert half == pytest.approx(t * found.error.sd * np.sqrt(1 / 8 + 1 / 8))
 
 
@@ -235,7 +235,7 @@ def test__layers__in_the_stack__is_cheap_minus_attention_of_the_two_stacks(pick)
         assert layer.n_pairs == 1
         half = (layer.in_stack.high - layer.in_stack.low) / 2
         # Any of the stacks might have been the pick, in any of its four layers.
-        t = stats.t.ppf(1 - 0.04 / (4 * len(y)) / 2, found.error.df)
+        t = stats.t.ppf(1 - 0.01 / (4 * len(y)) / 2, found.error.df)
         assert half == pytest.approx(t * found.error.sd * np.sqrt(2))
 
 

@@ -56,5 +56,5 @@ def test__adjusted__on_the_border_of_the_interval__is_five_per_cent(level):
 
 
 def test__layer_level__bonferroni_over_all_cells_of_the_space():
-    assert Family(layer_contrasts=16).layer_level == pytest.approx(1 - 0.04 / 16)
-    assert Family(layer_contrasts=16, look=2).layer_level == pytest.approx(1 - 0.008 / 16)
+    assert Family(layer_contrasts=16).layer_level == pytest.approx(1 - 0.01 / 16)
+    assert Family(layer_contrasts=16, look=2).layer_level == pytest.approx(1 - 0.002 / 16)
