@@ -27,17 +27,17 @@ SEEDS = 1
 
 TASK: dict[str, Any] = {
     "kind": "mqar",
-    "vocab_size": 32,
-    "seq_len": 16,
+    "vocab_size": 16,
+    "seq_len": 12,
     "n_pairs": 4,
     "evaluation_examples": 256,
     "test_examples": 256,
 }
 
 TRAINING: dict[str, Any] = {
-    "steps": 1500,
+    "steps": 2000,
     "batch_size": 64,
-    "learning_rate": 2e-3,
+    "learning_rate": 6e-3,
     "warmup_fraction": 0.1,
     "weight_decay": 0.01,
     "gradient_clip": 1.0,
