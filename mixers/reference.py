@@ -1,7 +1,8 @@
-"""Write the tables of `docs/mixers.md` from the code: `python -m mixers.reference docs/mixers.md`.
+"""Write the tables of pages from the code: `python -m mixers.reference docs/mixers.md`.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is "claims", "costs" or the
-notation of one layer, whose claims follow.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is "claims", "costs",
+"checks" or the notation of one layer, whose claims follow. `docs/mixers.md` and
+`docs/writing-a-mixer.md` have such tables.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mixers.catalogue import available, build
+from mixers.conformance import CHECKS
 from mixers.errors import MixerError
 from mixers.notation import format_layer, parse_architecture
 from mixers.registry import OWN_DISTRIBUTION, mixer_registry
@@ -30,7 +32,7 @@ def table(name: str) -> str:
     Raises:
         SpecError: The name is no table's and no layer's notation.
     """
-    rows = {"claims": claims, "costs": costs}.get(name)
+    rows = {"claims": claims, "costs": costs, "checks": check_rows}.get(name)
     if rows is not None:
         return "".join(f"| {' | '.join(row)} |\n" for row in rows())
     (config,) = parse_architecture(name)
@@ -89,6 +91,15 @@ def costs() -> Iterator[tuple[str, ...]]:
             flops = mixer.flops(mixer.config, d_model=d_model, seq_len=tokens)
             cells.append(f"{rounded(weights)} | {rounded(flops)}")
         yield (f"`{format_layer(config, d_model=None, max_seq_len=None)}`", *cells)
+
+
+def check_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table of checks."""
+    yield ("check", "holds if")
+    yield ("---",) * 2
+    for name, function in CHECKS.items():
+        first = (function.__doc__ or "").strip().splitlines()[0]
+        yield (f"`{name}`", first.rstrip("."))
 
 
 def rounded(number: int) -> str:

@@ -3,9 +3,9 @@
     from mixers.testing import check_mixer
     check_mixer("sepconv")
 
-In a test suite, one test per check:
+In a test suite of pytest, one test per check:
 
-    @pytest.mark.parametrize("check", checks(MyMixer), ids=str)
+    @parametrize_with_checks(MyMixer)
     def test__my_mixer__keeps_its_claims(check):
         check()
 """
@@ -23,9 +23,18 @@ from mixers.errors import ConformanceError, MixerError
 from mixers.registry import mixer_registry
 
 if TYPE_CHECKING:
+    import pytest
+
     from mixers.base import TokenMixer
 
-__all__ = ["Check", "ConformanceError", "check_mixer", "checks", "influence"]
+__all__ = [
+    "Check",
+    "ConformanceError",
+    "check_mixer",
+    "checks",
+    "influence",
+    "parametrize_with_checks",
+]
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,20 @@ def checks(
         for subject in subjects(mixer, configs, d_model, seq_len)
         for name, function in CHECKS.items()
     ]
+
+
+def parametrize_with_checks(
+    mixer: "str | type[TokenMixer[Any]]",
+    configs: Sequence[MixerConfig | Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> "pytest.MarkDecorator":
+    """Return a decorator of pytest that gives a test one `check` after the other.
+
+    Arguments as in `check_mixer`. The test calls its argument, which is named `check`.
+    """
+    import pytest
+
+    return pytest.mark.parametrize("check", checks(mixer, configs, **options), ids=str)
 
 
 def subjects(

@@ -2,17 +2,22 @@
 
 from mixers.conformance.basics import (
     check_batch,
+    check_compiled,
     check_config,
+    check_copy,
     check_gradients,
+    check_pickle,
     check_reference,
     check_repeat,
     check_shape,
+    check_sizes,
     check_state,
 )
 from mixers.conformance.claims import (
     check_causal,
     check_cost,
     check_flops,
+    check_gradient_reach,
     check_length,
     check_linear,
     check_order,
@@ -25,6 +30,7 @@ __all__ = ["CHECKS", "CheckFunction", "Subject", "influence"]
 
 CHECKS: dict[str, CheckFunction] = {
     "shape_and_dtype": check_shape,
+    "batch_and_length": check_sizes,
     "same_seed_same_output": check_repeat,
     "every_parameter_gets_gradient": check_gradients,
     "padding_content": check_padding_content,
@@ -34,6 +40,7 @@ CHECKS: dict[str, CheckFunction] = {
     "position_aware": check_order,
     "causal": check_causal,
     "reach": check_reach,
+    "reach_of_gradient": check_gradient_reach,
     "linear": check_linear,
     "fixed_length": check_length,
     "flops": check_flops,
@@ -41,5 +48,8 @@ CHECKS: dict[str, CheckFunction] = {
     "reference": check_reference,
     "state_round_trip": check_state,
     "config_round_trip": check_config,
+    "config_pickle": check_pickle,
+    "deep_copy": check_copy,
+    "compiled": check_compiled,
 }
 """All measurements, by the names that `expected_failures` uses."""

@@ -1,12 +1,17 @@
 """Checks of form: shapes, repeats, gradients, state, config, the reference route, batches."""
 
+import copy
+import pickle
+import warnings
+from collections.abc import Callable
+
 import torch
 
 from mixers.conformance.subject import Subject, causal_modes, differ, gap
 
 
 def check_shape(subject: Subject) -> None:
-    """(B, N, D) in, (B, N, D) out, in the number format of the input, the input left alone."""
+    """(B, N, D) in, (B, N, D) out, in the input's number format, finite, the input left alone."""
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
         mixer = subject.build().to(dtype)
         for batch, seq_len in ((2, subject.seq_len), (1, 1), (3, 2)):
@@ -24,6 +29,31 @@ def check_shape(subject: Subject) -> None:
                 raise subject.fail("output is finite", "NaN or inf", where)
             if not torch.equal(x, before):
                 raise subject.fail("the input is not written to", "it was changed", where)
+        mask = torch.ones(3, subject.seq_len, dtype=torch.bool)
+        mask[1, 2:], mask[2] = False, False
+        out = mixer(subject.tokens(3).to(dtype), mask)
+        if out.dtype != dtype or not torch.isfinite(out).all():
+            raise subject.fail(
+                "under a mask the output is finite and in the format of the input",
+                f"{out.dtype}, finite: {bool(torch.isfinite(out).all())}",
+                f"{dtype}, rows of {subject.seq_len}, 2 and 0 real tokens",
+            )
+
+
+def check_sizes(subject: Subject) -> None:
+    """Batches of 1 to 4 and every length up to the test's own give the shape back."""
+    mixer = subject.build()
+    for batch in range(1, 5):
+        for seq_len in range(1, subject.seq_len + 1):
+            x = subject.tokens(batch, seq_len)
+            for mask in (None, torch.ones(batch, seq_len, dtype=torch.bool)):
+                out = mixer(x, mask)
+                if out.shape != x.shape or not torch.isfinite(out).all():
+                    raise subject.fail(
+                        "any batch and length give finite output of the input's shape",
+                        f"{tuple(out.shape)}, finite: {bool(torch.isfinite(out).all())}",
+                        f"input {tuple(x.shape)}, {'no mask' if mask is None else 'all real'}",
+                    )
 
 
 def check_repeat(subject: Subject) -> None:
@@ -35,23 +65,27 @@ def check_repeat(subject: Subject) -> None:
 
 
 def check_gradients(subject: Subject) -> None:
-    """Gradients are finite and every parameter gets one."""
-    mixer = subject.build()
-    x = subject.tokens(8).requires_grad_()
-    out = mixer(x)
-    if not out.requires_grad:
-        if any(True for _ in mixer.parameters()):
-            raise subject.fail("every parameter gets gradient", "output has none", "random input")
-        return
-    (out * subject.tokens(8, seed=2)).sum().backward()
-    for name, parameter in mixer.named_parameters():
-        if parameter.grad is None or not parameter.grad.abs().max() > 0:
-            raise subject.fail(
-                "every parameter gets gradient", f"{name} gets none or only zeros", "random input"
-            )
-    for name, tensor in [("x", x), *mixer.named_parameters()]:
-        if tensor.grad is not None and not torch.isfinite(tensor.grad).all():
-            raise subject.fail("gradients are finite", f"that of {name} is not", "random input")
+    """Gradients are finite, of zeros too, and every parameter gets one."""
+    for x, where in (
+        (subject.tokens(8), "random input"),
+        (torch.zeros_like(subject.tokens(2)), "input of zeros"),
+    ):
+        mixer = subject.build()
+        out = mixer(x.requires_grad_())
+        if not out.requires_grad:
+            if any(True for _ in mixer.parameters()):
+                raise subject.fail("every parameter gets gradient", "output has none", where)
+            return
+        (out * subject.tokens(len(x), seed=2)).sum().backward()
+        for name, tensor in [("x", x), *mixer.named_parameters()]:
+            if tensor.grad is not None and not torch.isfinite(tensor.grad).all():
+                raise subject.fail("gradients are finite", f"that of {name} is not", where)
+        for name, parameter in mixer.named_parameters():
+            has_some = parameter.grad is not None and bool(parameter.grad.abs().max() > 0)
+            if not has_some and where == "random input":
+                raise subject.fail(
+                    "every parameter gets gradient", f"{name} gets none or only zeros", where
+                )
 
 
 def check_batch(subject: Subject) -> None:
@@ -100,6 +134,71 @@ def check_state(subject: Subject) -> None:
         raise subject.fail(
             "the state dict holds all state", "outputs differ", "state of seed 0 into seed 5"
         )
+
+
+def check_copy(subject: Subject) -> None:
+    """A deep copy computes the same and shares no parameter with the original."""
+    mixer = subject.build()
+    x = subject.tokens(2)
+    before = mixer(x)
+    twin = copy.deepcopy(mixer)
+    if not torch.equal(twin(x), before):
+        raise subject.fail("a deep copy computes the same", "outputs differ", "copy.deepcopy")
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.add_(1.0)
+    if not torch.equal(mixer(x), before):
+        raise subject.fail(
+            "a deep copy shares nothing",
+            "the original's output changed",
+            "1 added to every parameter of the copy",
+        )
+
+
+def check_pickle(subject: Subject) -> None:
+    """The config survives pickling, as it must on its way to another process."""
+    try:
+        back = pickle.loads(pickle.dumps(subject.config))
+    except Exception as error:
+        raise subject.fail(
+            "the config can be pickled",
+            f"{type(error).__name__}: {error}",
+            "define config classes at module level",
+        ) from error
+    if back != subject.config:
+        raise subject.fail("the config round-trips through pickle", repr(back), subject.label)
+
+
+def check_compiled(subject: Subject) -> None:
+    """`torch.compile` changes neither outputs nor gradients."""
+    mixer = subject.build()
+    mask = torch.ones(2, subject.seq_len, dtype=torch.bool)
+    mask[1, -3:] = False
+    weight = subject.tokens(2, seed=2) * mask[..., None]
+
+    def run(module: Callable[..., torch.Tensor]) -> list[torch.Tensor]:
+        x = subject.tokens(2).requires_grad_()
+        out = module(x, mask)
+        inputs = [x, *mixer.parameters()]
+        if not out.requires_grad:
+            return [out * mask[..., None]]
+        loss = (out * weight).sum()
+        return [out * mask[..., None], *torch.autograd.grad(loss, inputs, materialize_grads=True)]
+
+    wanted = run(mixer)
+    torch.compiler.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the compiler's own
+        compiled = torch.compile(mixer, backend="aot_eager", dynamic=False)
+        got = run(compiled)
+    torch.compiler.reset()
+    names = ["the output", "the gradient of x"]
+    names += [f"the gradient of {name}" for name, _ in mixer.named_parameters()]
+    for name, left, right in zip(names, wanted, got, strict=False):
+        if differ(left[None, None].flatten(2), right[None, None].flatten(2)).any():
+            raise subject.fail(
+                f"compiled, {name} is the same", gap(left, right), "backend aot_eager"
+            )
 
 
 def check_config(subject: Subject) -> None:

@@ -209,21 +209,17 @@ def check_length(subject: Subject) -> None:
 def check_flops(subject: Subject) -> None:
     """`flops` is at least what PyTorch counts in `reference`, and close to it."""
     d_model, seq_len = 16 * subject.d_model, 4 * subject.seq_len
-    with torch.device("meta"):
-        mixer = subject.mixer_type(subject.config, d_model=d_model, max_seq_len=seq_len)
-        x = torch.empty(1, seq_len, d_model)
-        with FlopCounterMode(display=False) as counter, torch.no_grad():
-            mixer.eval().reference(x)
-    counted = counter.get_total_flops()
-    declared = subject.mixer_type.flops(mixer.config, d_model=d_model, seq_len=seq_len)
-    if not counted <= declared <= 1.05 * counted + FREE_OPS * x.numel():
+    counted = counted_flops(subject, d_model, seq_len)
+    config = subject.config.resolve(d_model=d_model, max_seq_len=seq_len)
+    declared = subject.mixer_type.flops(config, d_model=d_model, seq_len=seq_len)
+    if not counted <= declared <= 1.05 * counted + FREE_OPS * seq_len * d_model:
         raise subject.fail(
             f"flops() = {declared}", f"{counted} counted", f"d_model {d_model}, seq_len {seq_len}"
         )
 
 
 def check_cost(subject: Subject) -> None:
-    """`flops` grows with the number of tokens as `cost` says."""
+    """`flops` grows with the number of tokens as `cost` says, and so does what is counted."""
     cost = subject.mixer_type.traits(subject.config).cost
     config = subject.config.resolve(d_model=subject.d_model, max_seq_len=subject.seq_len)
     small, large = (
@@ -235,3 +231,48 @@ def check_cost(subject: Subject) -> None:
         raise subject.fail(
             f"cost={cost!r}", f"flops() grows {growth:.3g} times", "twice as many tokens"
         )
+    if cost == "n^2":
+        return
+    reach = subject.mixer_type.traits(subject.config).reach
+    n = 64 if reach == "global" else max(64, 8 * reach)  # a window is cut short at both ends
+    once, twice = (counted_flops(subject, subject.d_model, length) for length in (n, 2 * n))
+    # What twice the length costs beyond twice as much: linear work leaves nothing.
+    if twice - 2 * once > 0.05 * twice:
+        raise subject.fail(
+            f"cost={cost!r}",
+            f"PyTorch counts {twice / once:.3g} times as many FLOPs",
+            f"{2 * n} tokens against {n}",
+        )
+
+
+def counted_flops(subject: Subject, d_model: int, seq_len: int) -> int:
+    """Return what PyTorch counts in one forward of `reference`, without any data."""
+    with torch.device("meta"):
+        mixer = subject.mixer_type(subject.config, d_model=d_model, max_seq_len=seq_len)
+        x = torch.empty(1, seq_len, d_model)
+        with FlopCounterMode(display=False) as counter, torch.no_grad():
+            mixer.eval().reference(x)
+    return int(counter.get_total_flops())
+
+
+def check_gradient_reach(subject: Subject) -> None:
+    """No output has a gradient to a token that it does not see, however small."""
+    for causal in causal_modes(subject):
+        mixer = subject.build(causal=causal)
+        x = subject.tokens(1).requires_grad_()
+        out = mixer(x)
+        if not out.requires_grad:
+            return
+        seen = connections_of(subject, subject.seq_len, causal=causal)
+        weight = subject.tokens(1, seed=2)[0]
+        for output, row in enumerate(seen):
+            loss = (out[0, output] * weight[output]).sum()
+            (grad,) = torch.autograd.grad(loss, x, retain_graph=True, materialize_grads=True)
+            leaks = ((grad[0] != 0).any(-1) & ~row).nonzero()
+            if len(leaks):
+                token = int(leaks[0])
+                raise subject.fail(
+                    f"reach={mixer.reach!r}, in the gradient" + (", causal" if causal else ""),
+                    f"output {output} has a gradient of {float(grad[0, token].abs().max()):.3g}",
+                    f"to token {token} of {subject.seq_len}",
+                )

@@ -1,8 +1,11 @@
 """The kit passes every built-in mixer, catches every planted fault and every flipped claim."""
 
+import shutil
+import warnings
 from functools import cache
 
 import pytest
+import torch
 from faulty_mixers import FAULTS, Honest
 
 import mixers
@@ -10,7 +13,7 @@ from mixers.catalogue import mixer_config
 from mixers.conformance import CHECKS, Subject
 from mixers.errors import ConformanceError
 from mixers.registry import mixer_registry
-from mixers.testing import check_mixer, checks
+from mixers.testing import check_mixer, checks, parametrize_with_checks
 
 CONFIGS = {
     "attention": [{}, {"n_heads": 4}, {"rotary": True}],
@@ -51,7 +54,18 @@ def test__configs__cover_every_built_in_kind():
     assert built_in == set(CONFIGS)
 
 
-@pytest.mark.parametrize("check", every_check(), ids=str)
+def is_quick(check):
+    """Compiling takes more than a second: here the defaults only, all the others when slow."""
+    return check.name != "compiled" or check.subject.label == check.subject.kind
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=str(check), marks=() if is_quick(check) else pytest.mark.slow)
+        for check in every_check()
+    ],
+)
 def test__built_in__keeps_its_claim(check):
     check()
 
@@ -64,11 +78,59 @@ def test__honest_mixer__passes_every_check():
 def test__planted_fault__is_caught_by_its_check(faulty):
     by_name = {check.name: check for check in checks(faulty)}
     with pytest.raises(ConformanceError) as caught:
-        by_name[FAULTS[faulty]]()
+        by_name[FAULTS[faulty][0]]()
     assert caught.value.measured
     assert caught.value.counterexample
-    with pytest.raises(ConformanceError):
-        check_mixer(faulty)
+    assert str(caught.value).startswith(f"{by_name['shape_and_dtype'].subject.label}: claim: ")
+
+
+@pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
+def test__planted_fault__fails_no_check_that_is_not_explained(faulty):
+    assert failures(faulty, set(CHECKS) - {"compiled"}) == set(FAULTS[faulty]) - {"compiled"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
+def test__planted_fault__compiled__fails_where_it_should(faulty):
+    assert failures(faulty, {"compiled"}) == set(FAULTS[faulty]) & {"compiled"}
+
+
+def failures(faulty, names):
+    failed = set()
+    for check in checks(faulty):
+        if check.name in names:
+            try:
+                check()
+            except ConformanceError:
+                failed.add(check.name)
+    return failed
+
+
+def test__planted_faults__cover_every_check():
+    meant = {checks_of_it[0] for checks_of_it in FAULTS.values()}
+    assert meant == set(CHECKS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
+@pytest.mark.parametrize("kind", CONFIGS)
+def test__built_in__compiled_with_inductor__equals_eager(kind):
+    mixer = Subject(mixer_registry.load(kind), mixer_config(kind), 16, 12).build().float()
+    x = torch.randn(2, 12, 16)
+    mask = torch.arange(12) < torch.tensor([[12], [7]])
+    wanted = mixer(x, mask)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the compiler's own
+        got = torch.compile(mixer)(x, mask)
+    torch.compiler.reset()
+    # Float32 sums of a few dozen products in another order.
+    torch.testing.assert_close(got[mask], wanted[mask], atol=2e-6, rtol=1e-5)
+
+
+@parametrize_with_checks("average")
+def test__parametrize_with_checks__gives_one_test_per_check(check):
+    assert check.name in CHECKS
+    assert check.subject.kind == "average"
 
 
 # Not among them: causal, since disclaiming what one could do is no false claim. The planted faults

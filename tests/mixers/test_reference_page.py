@@ -10,7 +10,8 @@ from mixers.layouts import modernbert, sequential
 from mixers.reference import built_in, main, rewritten, rounded
 from mixers.spec import EncoderSpec
 
-PAGE = Path(__file__).parents[2] / "docs" / "mixers.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "mixers.md"
 SIZES = {"d_ff": 0, "vocab_size": 9, "d_model": 64, "max_seq_len": 64}
 
 

@@ -1,11 +1,13 @@
 """Mixers that claim what they do not do, one fault each; the conformance kit must catch them all.
 
-`FAULTS` maps each class to the check that finds it. `Honest` is the same mixer without a fault.
+`FAULTS` maps each class to the checks that fail: first the one meant for the fault, then those it
+brings down with it. `Honest` is the same mixer without a fault.
 """
 
 from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import field_serializer
 from torch import Tensor, nn
 
 from mixers import MixerConfig, MixerTraits, TokenMixer, zero_padding
@@ -108,7 +110,7 @@ class CountsPadding(Honest):
     }  # fmt: skip
 
     def forward(self, x, mask=None):
-        return self.out(zero_padding(x, mask).mean(1, keepdim=True)).expand_as(x)
+        return self.out(zero_padding(x, mask).mean(1, keepdim=True).expand_as(x))
 
 
 class DividesByNothing(Honest):
@@ -118,7 +120,7 @@ class DividesByNothing(Honest):
 
     def forward(self, x, mask=None):
         count = x.shape[1] if mask is None else mask.sum(1)[:, None, None]
-        return self.out(zero_padding(x, mask).sum(1, keepdim=True) / count).expand_as(x)
+        return self.out((zero_padding(x, mask).sum(1, keepdim=True) / count).expand_as(x))
 
 
 class SeesOtherRows(Honest):
@@ -220,33 +222,177 @@ class Raises(Honest):
         raise RuntimeError("out of luck")
 
 
-FAULTS: dict[type[Honest], str] = {
-    LooksAhead: "causal",
-    ReachesTooFar: "reach",
-    ClaimsTooMuchReach: "reach",
-    ClaimsGlobal: "reach",
-    ClaimsNonLinear: "linear",
-    SecretlyNonLinear: "linear",
-    ClaimsEquivariant: "position_aware",
-    ClaimsPositionAware: "position_aware",
-    MultipliesByMask: "padding_content",
-    BiasLeaksIntoWindow: "padding_amount",
-    CountsPadding: "padding_amount",
-    DividesByNothing: "empty_row",
-    SeesOtherRows: "batch_independence",
-    BranchesOnBatchSize: "batch_independence",
-    Float32Inside: "shape_and_dtype",
-    WritesToInput: "shape_and_dtype",
-    UnusedParameter: "every_parameter_gets_gradient",
-    HiddenState: "state_round_trip",
-    RandomForward: "same_seed_same_output",
-    CheapFlops: "flops",
-    DearFlops: "flops",
-    QuadraticFlops: "cost",
-    BoundToLength: "fixed_length",
-    ClaimsFixedLength: "fixed_length",
-    AcceptsCausal: "causal",
-    OtherReference: "reference",
-    Shrinks: "shape_and_dtype",
-    Raises: "reach",
-}
+class MaskAfterSum(Honest):
+    """Padding is cleared from the output, when it has long entered the sum."""
+
+    def forward(self, x, mask=None):
+        return zero_padding(self.out(x + self.neighbours(x)), mask)
+
+
+class MisplacedWindow(Honest):
+    """As wide as declared, but on the other side."""
+
+    claims: ClassVar[dict[str, Any]] = {"causal": False}
+
+    @classmethod
+    def connections(cls, config, *, seq_len, causal=False):
+        places = torch.arange(seq_len)
+        return ((places[:, None] - places) >= 0) & ((places[:, None] - places) <= 1)
+
+    def neighbours(self, x):
+        return torch.cat([x[:, 1:], torch.zeros_like(x[:, :1])], 1)
+
+
+class LeaksFaintly(Honest):
+    """Sees every token, weighed too lightly for any replaced token to show."""
+
+    def forward(self, x, mask=None):
+        x = zero_padding(x, mask)
+        return self.out(x + self.neighbours(x) + 1e-13 * x.sum(1, keepdim=True))
+
+
+class HiddenQuadratic(Honest):
+    """An N x N product that is small at the length at which FLOPs are compared."""
+
+    def forward(self, x, mask=None):
+        first = zero_padding(x, mask)[..., :1]  # 2 N^2 FLOPs
+        return super().forward(x, mask) + 0.0 * (first @ first.mT).sum(-1, keepdim=True)
+
+    @classmethod
+    def flops(cls, config, *, d_model, seq_len):
+        return super().flops(config, d_model=d_model, seq_len=seq_len) + 16 * seq_len * d_model
+
+
+class FailsAtFive(Honest):
+    def forward(self, x, mask=None):
+        if x.shape[1] == 5:
+            raise RuntimeError("five tokens")
+        return super().forward(x, mask)
+
+
+class CompiledDiffers(Honest):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask) * (2.0 if torch.compiler.is_compiling() else 1.0)
+
+
+class SharesItsCopy(Honest):
+    def __deepcopy__(self, memo):
+        return self
+
+
+def hidden_config():
+    class HiddenConfig(HonestConfig):
+        pass
+
+    return HiddenConfig
+
+
+class LocalConfig(Honest):
+    """Its config is defined in a function, where unpickling cannot find it."""
+
+    config_type: ClassVar[type[MixerConfig]] = hidden_config()
+
+
+class RoundedConfig(HonestConfig):
+    scale: float = 0.25
+
+    @field_serializer("scale")
+    def rounded(self, scale: float) -> float:
+        return round(scale, 1)
+
+
+class ForgetsDigits(Honest):
+    config_type: ClassVar[type[MixerConfig]] = RoundedConfig
+
+
+class GradientOfRoot(Honest):
+    """Fine at every token but zero, where the derivative of the root is infinite."""
+
+    claims: ClassVar[dict[str, Any]] = {"linear": False}
+
+    def forward(self, x, mask=None):
+        x = zero_padding(x, mask)
+        size = x.square().sum(-1, keepdim=True).sqrt()
+        return self.out((x + self.neighbours(x)) * size)
+
+
+class HugeMaskConstant(Honest):
+    """Adds a number that half precision does not have, instead of choosing."""
+
+    claims: ClassVar[dict[str, Any]] = {
+        "reach": "global", "position_aware": False, "causal": False, "linear": False
+    }  # fmt: skip
+
+    def forward(self, x, mask=None):
+        x = zero_padding(x, mask)
+        scores = x.sum(-1)
+        if mask is not None:
+            scores = scores + torch.where(mask, 0.0, -1e30).to(x.dtype)
+        mean = (scores.softmax(-1)[..., None] * x).sum(1, keepdim=True)
+        return self.out(mean.expand_as(x))
+
+
+RUN = (
+    "shape_and_dtype", "batch_and_length", "same_seed_same_output",
+    "every_parameter_gets_gradient", "padding_content", "padding_amount", "empty_row",
+    "batch_independence", "position_aware", "causal", "reach", "reach_of_gradient", "linear",
+    "fixed_length", "flops", "cost", "reference", "state_round_trip", "deep_copy", "compiled",
+)  # fmt: skip
+"""All checks that run the mixer."""
+KEEP_THE_SHAPE = (
+    "same_seed_same_output", "empty_row", "linear", "flops", "cost", "state_round_trip", "deep_copy"
+)  # fmt: skip
+"""Those of them that hold, or fail to fail, where the output is one token short."""
+COMPARE_TWO_RUNS = (
+    "padding_content", "padding_amount", "empty_row", "batch_independence", "causal", "reach",
+    "linear", "reference", "state_round_trip", "deep_copy", "compiled",
+)  # fmt: skip
+
+FAULTS: dict[type[Honest], tuple[str, ...]] = {
+    LooksAhead: ("causal", "reach", "reach_of_gradient"),
+    ReachesTooFar: ("reach", "reach_of_gradient"),
+    ClaimsTooMuchReach: ("reach",),
+    ClaimsGlobal: ("reach",),
+    ClaimsNonLinear: ("linear",),
+    SecretlyNonLinear: ("linear",),
+    ClaimsEquivariant: ("position_aware",),
+    ClaimsPositionAware: ("position_aware",),
+    MultipliesByMask: ("padding_content",),
+    BiasLeaksIntoWindow: ("padding_amount",),
+    CountsPadding: ("padding_amount",),
+    DividesByNothing: ("empty_row", "shape_and_dtype"),
+    # Rows that see each other see each other's padding and future, too.
+    SeesOtherRows: ("batch_independence", "padding_amount", "empty_row", "causal", "reach"),
+    # A batch of one beside a batch of several: whatever compares the two.
+    BranchesOnBatchSize: ("batch_independence", "empty_row", "causal", "reach"),
+    Float32Inside: ("shape_and_dtype", "linear"),
+    WritesToInput: (
+        "shape_and_dtype", "same_seed_same_output", "padding_amount", "empty_row",
+        "batch_independence", "causal", "reach", "linear", "reference", "state_round_trip",
+        "deep_copy",
+    ),
+    UnusedParameter: ("every_parameter_gets_gradient",),
+    HiddenState: ("state_round_trip",),
+    RandomForward: ("same_seed_same_output", *COMPARE_TWO_RUNS),
+    CheapFlops: ("flops",),
+    DearFlops: ("flops",),
+    QuadraticFlops: ("cost",),
+    # Its table of places ends where the padded input goes on.
+    BoundToLength: ("fixed_length", "padding_amount"),
+    ClaimsFixedLength: ("fixed_length",),
+    AcceptsCausal: ("causal",),
+    OtherReference: ("reference",),
+    Shrinks: tuple(name for name in RUN if name not in KEEP_THE_SHAPE),
+    Raises: ("reach", *RUN),
+    MaskAfterSum: ("padding_content", "padding_amount"),
+    MisplacedWindow: ("reach", "reach_of_gradient"),
+    LeaksFaintly: ("reach_of_gradient",),
+    HiddenQuadratic: ("cost",),
+    FailsAtFive: ("batch_and_length",),
+    CompiledDiffers: ("compiled",),
+    SharesItsCopy: ("deep_copy",),
+    LocalConfig: ("config_pickle",),
+    ForgetsDigits: ("config_round_trip",),
+    GradientOfRoot: ("every_parameter_gets_gradient",),
+    HugeMaskConstant: ("shape_and_dtype",),
+}  # fmt: skip

@@ -1,13 +1,9 @@
 """Every claim of the mixer, measured."""
 
-import pytest
-
-from mixers.testing import Check, checks
-
-CONFIGS = [{}, {"distance": 3}, {"share": 0.5}]
+from mixers.testing import Check, parametrize_with_checks
 
 
-@pytest.mark.parametrize("check", checks("acme-mixers.shift", CONFIGS), ids=str)
+@parametrize_with_checks("acme-mixers.shift", [{}, {"distance": 3}, {"share": 0.5}])
 def test_shift_keeps_its_claims(check: Check) -> None:
     """One claim of one config."""
     check()

@@ -1,0 +1,50 @@
+"""The presets of Table 1 against arithmetic by hand, and their form against BERT's."""
+
+import pytest
+
+import mixers
+from mixers.presets import NAMES, preset
+
+D, D_FF, LAYERS = 768, 3072, 12
+NORM = 2 * D
+EMBEDDINGS = (30_522 + 512 + 2) * D + NORM
+FEED_FORWARD = (D * D_FF + D_FF) + (D_FF * D + D)
+PROJECTION = D * D + D
+MIXER = {
+    "average": PROJECTION,
+    "bproj": PROJECTION + 384 * 384,
+    "sepconv": 2 * PROJECTION + 16 * 128 + PROJECTION,
+    "bert-base": 4 * PROJECTION,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test__preset__parameters__are_those_counted_by_hand(name):
+    expected = EMBEDDINGS + LAYERS * (FEED_FORWARD + 2 * NORM + MIXER[name])
+    assert mixers.count_parameters(preset(name)) == expected
+
+
+def test__preset__names__differ_in_the_mixer_alone():
+    assert NAMES == ("average", "bproj", "sepconv", "bert-base")
+    assert [preset(name).code for name in NAMES] == ["M" * 12, "B" * 12, "S" * 12, "A" * 12]
+    kept = ("max_seq_len", "n_positions", "blocks")
+    others = [preset(name).model_dump(exclude=set(kept)) for name in NAMES]
+    assert all(other == others[0] for other in others)
+    blocks = [preset(name).model_dump()["blocks"] for name in NAMES]
+    assert {str([block | {"mixer": None} for block in stack]) for stack in blocks} == {
+        str([block | {"mixer": None} for block in blocks[0]])
+    }
+
+
+def test__preset__positions__all_have_berts_table():
+    assert {spec.n_positions or spec.max_seq_len for spec in map(preset, NAMES)} == {512}
+
+
+def test__preset__bert_base__has_no_rotary_positions():
+    mixer = preset("bert-base").blocks[0].mixer
+    assert (mixer.n_heads, mixer.rotary) == (12, False)
+
+
+def test__preset__unknown_name__is_refused_with_the_nearest():
+    with pytest.raises(mixers.MixerError, match="did you mean 'bert-base'"):
+        preset("bert_base")
