@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from search.listed import n_trainings, stacks
+from search.recall import short_recall
 from search.space import Labels
 from search.study import StudySpec
 from search.study_file import load_study
@@ -60,6 +61,14 @@ def test__as4__stacks__is_the_whole_table() -> None:
         {a + b + c + d for a in "AS" for b in "AS" for c in "AS" for d in "AS"}
     )
     assert n_trainings(study("as4")) == 64
+
+
+def test__mqar__task_and_recipe__are_those_of_the_short_form() -> None:
+    spec = study("mqar")
+    short = short_recall(spec)
+    assert spec.training == short.training
+    assert spec.task == short.task.model_copy(update={"test_examples": 1024})
+    assert n_trainings(spec) == 30
 
 
 def test__yun2020__all_attention__has_the_parameters_of_bert_base() -> None:
