@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConfirmPhase:
-    """Repeats the finalists; there is always another seed.
+    """Repeats the finalists, of which there must be two; there is always another seed.
 
     Where the sweep found rates apart, each repeat is trained at those too before the next one.
     """
@@ -31,8 +31,8 @@ class ConfirmPhase:
         self.sweep = Sweep.of(study)
 
     def is_open(self, rows: Sequence[TrialRow]) -> bool:
-        """Whether there is a finalist."""
-        return bool(finalists(self.study, self.space, self.listed, rows))
+        """Whether there is a finalist and one to compare it with."""
+        return len(finalists(self.study, self.space, self.listed, rows)) > 1
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
         """Returns the finalist whose turn it is; None where another worker just took the turn."""

@@ -30,7 +30,7 @@ class Agenda:
     Attributes:
         listed_baselines: length of the baselines' list (trained or not).
         open_phases: the phases that still have something to train: a baseline of the list not
-            trained yet, an architecture of the space not trained yet, a finalist to confirm.
+            trained yet, an architecture of the space not trained yet, finalists to confirm.
         is_listed: the study trains a list; all of its budget is for confirmation.
         n_recipe: runs of the sweep beside the baselines (trained or not).
     """
@@ -98,7 +98,9 @@ def _wanted_by_count(n: int, started: Mapping[str, int], agenda: Agenda) -> Phas
 
 
 def _wanted_by_share(spent: float, agenda: Agenda) -> Phase | None:
-    if spent < 1 / 3 and "baseline" in agenda.open_phases:
+    # The first training may take most of a short time; nothing is decided without a second one.
+    is_early = spent < 1 / 3 or "confirm" not in agenda.open_phases
+    if is_early and "baseline" in agenda.open_phases:
         return "baseline"
     if spent < 1 / 2 and "recipe" in agenda.open_phases:
         return "recipe"

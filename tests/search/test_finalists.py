@@ -8,6 +8,7 @@ from search.finalists import Finalist, finalists, next_finalist
 from search.history import history_of, trained_labels
 from search.limits import Limit
 from search.measures import COSTS
+from search.phases.confirm import ConfirmPhase
 from search.rows import Latency, TrialRow
 from search.space import Space
 
@@ -208,3 +209,11 @@ def test__history__several_objectives_and_a_limit__values_and_excesses_by_name()
     assert first.excesses == {"max_latency": pytest.approx(0.5)}
     assert [no_throughput.state, no_loss.state, diverged.state] == ["failed", "failed", "pruned"]
     assert (no_loss.values, no_loss.value, no_loss.excesses) == ((), None, {})
+
+
+def test__confirm_phase__one_stack_with_a_result__waits_for_another_to_compare_with():
+    spec = study()
+    phase = ConfirmPhase(spec, Space.of(spec), baselines(spec))
+    alone = [row(0, [A, A], 3.0, phase="baseline"), row(1, [S, S], None, state="diverged")]
+    assert not phase.is_open(alone)
+    assert phase.is_open([*alone, row(2, [S, A], 3.1)])

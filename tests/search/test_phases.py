@@ -103,7 +103,14 @@ def test__next_phase__time_and_flops__are_split_in_thirds_of_what_is_spent():
             None,
         ]
         assert shares(unit, [0, 61], ALL - {"baseline"}) == ["search", "confirm"]
-        assert shares(unit, [61, 89], ALL - {"confirm"}) == ["search", "search"]
+        assert shares(unit, [61, 89], {"search"}) == ["search", "search"]
+
+
+def test__next_phase__first_training_takes_most_of_the_time__a_second_stack_comes_next():
+    only_one = Agenda(10, ALL - {"confirm"})
+    spent = counts({"baseline": 1}, busy_s=16.0)
+    assert next_phase(Budget.parse("20s"), spent, only_one) == "baseline"
+    assert next_phase(Budget.parse("20s"), spent, Agenda(10, ALL)) == "confirm"
 
 
 def test__next_phase__space_used_up_early_in_time__confirms_no_more_than_its_share():
@@ -150,7 +157,7 @@ def test__next_phase__time__design_has_the_middle_third_until_it_is_complete():
         "screen",
         "confirm",
     ]
-    assert shares("seconds", [61], with_design - {"confirm"}) == ["screen"]
+    assert shares("seconds", [61], {"search", "screen"}) == ["screen"]
 
 
 def test__left_out__baselines_not_trained__are_named_in_order():
