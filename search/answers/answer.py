@@ -36,7 +36,7 @@ from search.answers.recall import Recall, recall_of
 from search.answers.recipe import RecipeCheck, at_shared_recipe, check_recipe
 from search.answers.shrinkage import Shrinkage, shrinkage_of
 from search.answers.speedup import SpeedUp, speed_up_of
-from search.answers.spent import Spent, spent_of
+from search.answers.spent import WITHOUT_RESULT, Spent, spent_of
 from search.answers.verdicts import (
     UNDECIDED,
     Beats,
@@ -89,12 +89,14 @@ class Reach:
 
     Attributes:
         n_trained: architectures of the study with a finished run.
-        untested: roles of the baselines that have no finished run.
+        untested: roles of the baselines that the budget left out.
+        failed: roles of those whose runs ended without a result.
         device: where it was measured, None if unknown.
     """
 
     n_trained: int
     untested: tuple[str, ...]
+    failed: tuple[str, ...]
     device: str | None
 
 
@@ -234,8 +236,13 @@ def make_answer(
         contrasts = contrasts_of_list(arms, finalists, question, family)
     else:
         contrasts = contrasts_of(finalists, question, family)
+    at_shared_rate = contrasts
     contrasts, recipe = check_recipe(every_row, finalists, contrasts, question, family)
     trained = {arm.mixers for arm in arms}
+    without_result = {row.mixers for row in rows if row.state in WITHOUT_RESULT} - trained
+    missing = {
+        role: tuple(layers) for role, layers in baselines.items() if tuple(layers) not in trained
+    }
     return Answer(
         question=question,
         family=family,
@@ -268,12 +275,11 @@ def make_answer(
         spent=spent_of(every_row),
         reach=Reach(
             n_trained=len(arms),
-            untested=tuple(
-                role for role, layers in baselines.items() if tuple(layers) not in trained
-            ),
+            untested=tuple(role for role in missing if missing[role] not in without_result),
+            failed=tuple(role for role in missing if missing[role] in without_result),
             device=device,
         ),
-        lengths=lengths_of(chosen, contrasts, derived, question),
+        lengths=lengths_of(chosen, at_shared_rate, derived, question),
     )
 
 

@@ -32,6 +32,9 @@ WIDTH = "d_model-"
 
 Outcome = Literal["kept", "lost", "undecided"]
 
+IMPLIES = {"better": "may be cheap", "shorter is better": "may be shorter"}
+"""Verdicts that say another one and more."""
+
 
 @dataclass(frozen=True)
 class Derived:
@@ -141,7 +144,7 @@ def lengths_of(
 
     Args:
         roles: layers of pick, reference, shorter model and rival, as the base study has them.
-        verdicts: the base study's.
+        verdicts: the base study's, at the recipe that the derived studies have.
         derived: the derived studies, one a scale.
         question: the base study's facts.
     """
@@ -267,6 +270,7 @@ def _kept(verdicts: Sequence[Contrast], scale: _Scale) -> list[Kept]:
         if before == UNDECIDED or contrast.against not in after:
             continue
         now = after[contrast.against]
-        outcome: Outcome = "kept" if now == before else "undecided" if now == UNDECIDED else "lost"
+        is_kept = before in (now, IMPLIES.get(now))
+        outcome: Outcome = "kept" if is_kept else "undecided" if now == UNDECIDED else "lost"
         found.append(Kept(scale.found.purpose, contrast.against, before, now, outcome))
     return found

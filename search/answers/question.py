@@ -38,6 +38,7 @@ class Question:
         recipe: the training recipe, in words.
         sweep: the sweep of learning rates, None where one recipe was used for all.
         is_listed: the study trained a list with the same seeds, so nothing was chosen by results.
+        seeds: how many seeds each architecture of a list has; None without a list.
     """
 
     objective: str
@@ -60,6 +61,7 @@ class Question:
     recipe: str = ""
     sweep: Sweep | None = None
     is_listed: bool = False
+    seeds: int | None = None
 
     @property
     def sign(self) -> float:
@@ -75,7 +77,7 @@ def kind_of(notation: str) -> str:
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
     from search.baselines import cheap_mixer, reference_mixer
-    from search.listed import is_listed, n_stacks
+    from search.listed import is_listed, n_stacks, seeds_of
     from search.space import Space, layer_labels
     from search.tasks.objective import ObjectiveConfig
 
@@ -96,10 +98,11 @@ def question_of(study: StudySpec) -> Question:
         "space_size": n_stacks(study) if is_listed(study) else Space.of(study).size,
         "sweep": Sweep.of(study),
         "is_listed": is_listed(study),
+        "seeds": seeds_of(study) if is_listed(study) else None,
     }
     if isinstance(study.task, ObjectiveConfig):
         task = f"own objective {study.task.name}"
-        return Question(task=task, size=f"{study.encoder.n_layers} layers", **facts)
+        return Question(task=task, size=_layers(study), **facts)
     return Question(**facts, **_training_facts(study))
 
 
@@ -112,7 +115,7 @@ def _training_facts(study: StudySpec) -> dict[str, Any]:
         "validations": training.validations,
         "task": f"{study.task.kind} on {source}" if source else str(study.task.kind),
         "size": (
-            f"{study.encoder.n_layers} layers, d_model {study.encoder.d_model}, "
+            f"{_layers(study)}, d_model {study.encoder.d_model}, "
             f"{sizes.max_seq_len} tokens, vocabulary {sizes.vocab_size}{matched}"
         ),
         "recipe": (
@@ -120,3 +123,8 @@ def _training_facts(study: StudySpec) -> dict[str, Any]:
             f"{training.warmup_fraction:.0%} warm-up, batch {training.batch_size}"
         ),
     }
+
+
+def _layers(study: StudySpec) -> str:
+    n = study.encoder.n_layers
+    return f"{n} layer{'' if n == 1 else 's'}"

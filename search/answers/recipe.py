@@ -39,7 +39,8 @@ class SweptRates:
         code: one character a layer.
         readings: (rate, objective on selection) of the ended runs; None where it diverged.
         best: the best rate; None where a rate of the sweep has not ended.
-        at_edge: the best rate is the lowest or the highest tried, so a better one may lie beyond.
+        at_edge: the best rate is known and the lowest or the highest tried, so a better one may
+            lie beyond.
     """
 
     role: str
@@ -76,6 +77,7 @@ class RecipeCheck:
         stacks: the stacks with a run of the sweep.
         not_swept: roles of the stacks of which some rate is missing.
         apart: rates, beside the shared one, at which the finalists were to be confirmed.
+        is_known: the best rate of every mixer of the compared stacks is known.
         margins: the contrasts of which a side has another rate than the shared one.
     """
 
@@ -84,6 +86,7 @@ class RecipeCheck:
     stacks: tuple[SweptRates, ...]
     not_swept: tuple[str, ...]
     apart: tuple[float, ...]
+    is_known: bool
     margins: tuple[Margin, ...]
 
 
@@ -135,13 +138,16 @@ def check_recipe(
             for shared, other in zip(contrasts, of_own, strict=True)
         )
     stacks = _stacks(rows, sweep)
-    best = sweep.best_rates(rows)
+    best, readings = sweep.best_rates(rows), sweep.readings(rows)
     return contrasts, RecipeCheck(
         shared=sweep.shared,
         rates=sweep.rates,
         stacks=stacks,
-        not_swept=tuple(stack.role for stack in sweep.stacks if stack.labels not in best),
+        not_swept=tuple(
+            stack.role for stack in sweep.stacks if len(readings[stack.labels]) < len(sweep.rates)
+        ),
         apart=apart,
+        is_known=bool(pair) and all((m,) * question.n_layers in best for m in set().union(*pair)),
         margins=margins,
     )
 

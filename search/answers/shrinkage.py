@@ -8,8 +8,10 @@ one among many near equals is drawn to them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +51,7 @@ def shrinkage_of(
     Args:
         arms: the study's architectures.
         finalists: the finalists among them.
-        noise_sd: SD of one reading; None where not measured.
+        noise_sd: SD of one run; None where not measured.
         question: the study's facts.
     """
     candidate, reference = finalists.candidate, finalists.reference
@@ -59,29 +61,29 @@ def shrinkage_of(
     test = _lead(candidate.test_mean, reference.test_mean, question)
     if selection is None or test is None:
         return None
-    known = {
-        arm.arch_id: mean
-        for arm in arms
-        if arm.n_layers == question.n_layers and (mean := arm.selection_mean) is not None
-    }
+    read = [arm for arm in arms if arm.n_layers == question.n_layers and arm.selection]
     expected = None
-    if noise_sd and len(known) >= MIN_ARMS:
-        shrunken = dict(zip(known, posterior_means(list(known.values()), noise_sd), strict=True))
+    if noise_sd and len(read) >= MIN_ARMS:
+        means = posterior_means(
+            [fmean(arm.selection.values()) for arm in read],
+            [noise_sd / math.sqrt(len(arm.selection)) for arm in read],
+        )
+        shrunken = dict(zip((arm.arch_id for arm in read), means, strict=True))
         expected = _lead(shrunken.get(candidate.arch_id), shrunken.get(reference.arch_id), question)
     return Shrinkage(candidate.code, selection, test, selection - test, expected)
 
 
-def posterior_means(readings: Sequence[float], noise_sd: float) -> list[float]:
+def posterior_means(readings: Sequence[float], errors: Sequence[float]) -> list[float]:
     """Expected true value of each reading under the most likely distribution of true values.
 
     The distribution sits on the readings themselves and is fitted by expectation maximisation.
 
     Args:
         readings: one noisy value per architecture.
-        noise_sd: their SD around the true values, above 0.
+        errors: standard error of each, above 0.
     """
     values = np.asarray(readings, dtype=np.float64)
-    distance = (values[:, None] - values[None]) / noise_sd
+    distance = (values[:, None] - values[None]) / np.asarray(errors, dtype=np.float64)[:, None]
     likelihood = np.exp(-0.5 * distance**2)
     weights = np.full(len(values), 1.0 / len(values))
     for _ in range(ITERATIONS):

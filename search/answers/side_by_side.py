@@ -9,6 +9,7 @@ from typing import Any, Literal
 from search.answers.answer import Answer
 from search.answers.arms import Arm, arms_of
 from search.answers.intervals import Interval, welch
+from search.answers.recipe import at_shared_recipe
 from search.rows import TrialRow
 
 FAMILY_ALPHA = 0.05
@@ -99,7 +100,7 @@ def side_by_side(
         differing: fields of the specs that differ and do not forbid the comparison.
     """
     first, second = (
-        {arm.arch_id: arm for arm in arms_of(trials, answer.question)}
+        {arm.arch_id: arm for arm in arms_of(at_shared_recipe(trials), answer.question)}
         for trials, answer in zip(rows, answers, strict=True)
     )
     return SideBySide(

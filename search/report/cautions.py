@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.answers.intervals import IDENTICAL
 from search.answers.verdicts import UNDECIDED
 from search.report.lengths import headline
+from search.report.recipe import stack_name
 from search.report.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
 
 if TYPE_CHECKING:
@@ -22,13 +24,14 @@ def cautions(answer: Answer) -> list[str]:
     found = (
         _provisional(answer),
         _noise(answer),
-        _luck(answer),
+        _shrinkage(answer),
         _lead(answer),
         _lost(answer),
         _recall(answer),
         _speed(answer),
         _limits(answer),
         _recipe(answer),
+        _failed(answer),
         _left_out(answer),
         _reach(answer),
     )
@@ -57,12 +60,16 @@ def _noise(answer: Answer) -> str:
     return f"what is said against {against} rests on as few as {of}"
 
 
-def _luck(answer: Answer) -> str:
+def _shrinkage(answer: Answer) -> str:
     shrinkage, question = answer.shrinkage, answer.question
     if shrinkage is None or shrinkage.lost <= question.tolerance:
         return ""
-    lost = with_unit(value_text(shrinkage.lost, question), question)
-    return f"{lost} of the lead of {shrinkage.candidate} was luck of the choice"
+    where_chosen = value_text(shrinkage.selection, question)
+    on_test = with_unit(value_text(shrinkage.test, question), question)
+    return (
+        f"the lead of {shrinkage.candidate} over all-attention was {where_chosen} where it was "
+        f"chosen and is {on_test} on test"
+    )
 
 
 def _lead(answer: Answer) -> str:
@@ -110,7 +117,7 @@ def _recipe(answer: Answer) -> str:
     if check is None or not check.stacks:
         return "one training recipe was used for every stack" if answer.question.recipe else ""
     turned = [NAMED[margin.against] for margin in check.margins if not margin.same_sign]
-    edge = [stack.code for stack in check.stacks if stack.best is not None and stack.at_edge]
+    edge = [stack_name(stack, check) for stack in check.stacks if stack.at_edge]
     found = []
     if turned:
         found.append(f"who is ahead of {joined(turned)} depends on the learning rate")
@@ -122,12 +129,19 @@ def _recipe(answer: Answer) -> str:
     return "; ".join(found)
 
 
+def _failed(answer: Answer) -> str:
+    roles = _shown(answer.reach.failed)
+    return f"no run of these baselines ended with a result: {roles}" if roles else ""
+
+
 def _left_out(answer: Answer) -> str:
-    roles = [role_words(role) for role in answer.reach.untested]
-    if not roles:
-        return ""
-    shown = roles if len(roles) <= 3 else [*roles[:2], f"{len(roles) - 2} more"]
-    return f"the budget left out baselines ({joined(shown)})"
+    roles = _shown(answer.reach.untested)
+    return f"the budget left out baselines ({roles})" if roles else ""
+
+
+def _shown(roles: Sequence[str]) -> str:
+    words = [role_words(role) for role in roles]
+    return joined(words if len(words) <= 3 else [*words[:2], f"{len(words) - 2} more"])
 
 
 def _reach(answer: Answer) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS
+from search.report.wording import OTHERS, candidate_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def section(answer: Answer, room: Room | None) -> Section:
     """Ratios of sizes and of measured times."""
-    candidate = "best hybrid" if answer.pick == answer.reference else "pick"
+    candidate = candidate_words(answer)
     lines = []
     for saving in answer.savings:
         counted = (("params", saving.params), ("FLOPs", saving.flops))

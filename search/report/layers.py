@@ -28,6 +28,8 @@ def section(answer: Answer, room: Room | None) -> Section:
         return design.layer_section(answer, answer.design, room)
     question = answer.question
     measured = [effect for effect in answer.layers if effect.interval is not None]
+    if question.is_listed and not measured:
+        return Section("By layer")
     if room is None and measured:
         return _pairs("By layer", measured, question)
     known: dict[int, list[LayerEffect]] = {}

@@ -62,7 +62,7 @@ def best(answer: Answer, *, place: bool = False) -> str:
     if pick is None:
         return _capital(head + _no_pick(answer))
     is_only = answer.reach.n_trained == 1
-    which = "the only stack trained so far is" if is_only else "the best stack found is"
+    which = "the only stack with a result so far is" if is_only else "the best stack found is"
     if answer.question.is_listed and not is_only:
         which = "of the listed stacks the best on the selection split is"
     return _capital(f"{head}{which} {pick.code}: {_make_up(pick, answer)}.")

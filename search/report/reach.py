@@ -24,6 +24,9 @@ def section(answer: Answer, room: Room | None) -> Section:
     ]
     if question.recipe and answer.recipe is None:
         lines.append(f"one recipe for all: {question.recipe}")
+    if reach.failed:
+        names = ", ".join(map(role_words, reach.failed))
+        lines.append(f"baselines whose runs ended without a result: {names}")
     if reach.untested:
         lines.append("baselines left out: " + ", ".join(map(role_words, reach.untested)))
     return Section("Reach", lines=tuple(lines), about=ABOUT)

@@ -40,17 +40,26 @@ def section(answer: Answer, room: Room | None) -> Section:
 
 def _found(check: RecipeCheck) -> str:
     rates = ", ".join(f"{rate:g}" for rate in check.rates)
-    best = [f"{stack.code} {stack.best:g}" for stack in check.stacks if stack.best is not None]
+    known = [stack for stack in check.stacks if stack.best is not None]
+    best = [f"{stack_name(stack, check)} {stack.best:g}" for stack in known]
     line = f"learning rates {rates} swept"
     if not best:
         return f"{line}: no stack at all of them yet"
     line += f"; best: {', '.join(best)}"
-    edge = [stack.code for stack in check.stacks if stack.best is not None and stack.at_edge]
+    edge = [stack_name(stack, check) for stack in known if stack.at_edge]
     if edge:
         line += f" (at the edge of the sweep: {', '.join(edge)})"
-    if not check.apart:
-        line += "; the compared stacks agree within a factor of two"
-    return line
+    if check.apart:
+        return line
+    if check.is_known:
+        return f"{line}; the compared stacks agree within a factor of two"
+    return f"{line}; whether the compared stacks agree is not known"
+
+
+def stack_name(stack: SweptRates, check: RecipeCheck) -> str:
+    """The stack's code, with its role where another swept stack has the same code."""
+    is_alone = sum(other.code == stack.code for other in check.stacks) == 1
+    return stack.code if is_alone else f"{stack.code} ({role_words(stack.role)})"
 
 
 def _margin(margin: Margin, answer: Answer) -> str:
@@ -65,7 +74,7 @@ def _margin(margin: Margin, answer: Answer) -> str:
 
 
 def _cells(stack: SweptRates, check: RecipeCheck, answer: Answer) -> Iterator[str]:
-    yield stack.code
+    yield stack_name(stack, check)
     readings = dict(stack.readings)
     for rate in check.rates:
         if rate in readings and readings[rate] is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.finalists import runs_until
+from search.phases.quotas import MIN_TRIALS_TO_CONFIRM
 from search.report.sections import Section
 
 if TYPE_CHECKING:
@@ -21,19 +22,27 @@ def section(answer: Answer, about: About) -> Section:
     per_arm = [verdict.runs_per_arm for verdict in verdicts if verdict.runs_per_arm]
     if answer.question.is_listed:
         if per_arm:
-            lines.append(
-                f"to decide: --set strategy.options.seeds={max(per_arm)} (a new study, which takes "
-                "over what is trained)"
-            )
+            lines.append(f"to decide: {_more_seeds(max(per_arm), answer)}")
     elif per_arm:
         n_finalists = len({answer.pick, answer.reference, answer.shorter, answer.rival} - {None})
-        budget = CONFIRM_SHARE * runs_until(n_finalists, max(per_arm))
+        rates = 1 + (len(answer.recipe.apart) if answer.recipe else 0)
+        budget = CONFIRM_SHARE * rates * runs_until(n_finalists, max(per_arm))
         lines.append(f"to decide: the same command with --budget {budget}")
     elif answer.leaders and not answer.contrasts:
-        lines.append("to decide: the same command with a larger --budget (6 at least)")
+        spent = sum(answer.spent.by_phase.values())
+        least = f" ({MIN_TRIALS_TO_CONFIRM} at least)" if spent < MIN_TRIALS_TO_CONFIRM else ""
+        lines.append(f"to decide: the same command with a larger --budget{least}")
     if answer.leaders:
         name = about.argument + about.store_option
         lines.append(f"next: search show {name} | search report {name} --out report.html")
         if answer.question.steps and answer.lengths is None and not answer.question.is_listed:
             lines.append(f"does it hold at longer training? search confirm {name}")
     return Section("Where", lines=tuple(lines))
+
+
+def _more_seeds(n: int, answer: Answer) -> str:
+    """How a listed study gets to n seeds of each stack."""
+    question = answer.question
+    if question.seeds and question.space_size and n <= question.seeds:
+        return f"the same command with --budget {n * question.space_size}"
+    return f"--set strategy.options.seeds={n} (a new study, which takes over what is trained)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from search.budget import duration_words
 
 if TYPE_CHECKING:
+    from search.answers.answer import Answer
     from search.answers.intervals import Interval
     from search.answers.question import Question
 
@@ -96,6 +97,13 @@ def joined(items: Sequence[str]) -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def candidate_words(answer: Answer) -> str:
+    """What is held against all-attention: the pick, or what stands in for it."""
+    if answer.pick != answer.reference:
+        return "pick"
+    return "best other" if answer.question.is_listed else "best hybrid"
 
 
 def role_words(role: str) -> str:

@@ -129,6 +129,10 @@ def test__answer__verdict_at_a_longer_training__is_kept_or_lost():
     said = " ".join(section(answer, None).lines)
     assert "'better' against all-attention lost at steps x4: keep attention" in said
     assert any("lost at steps x4" in caution for caution in cautions(answer))
+    # 'better' says all that 'may be cheap' says.
+    risen = base_answer(scale(600, losses(0.0)), scale(2400, losses(0.05)), lead=0.0).lengths.kept
+    outcomes = {k.against: (k.before, k.after, k.outcome) for k in risen}
+    assert outcomes["reference"] == ("may be cheap", "better", "kept")
     open_ = base_answer(scale(600, losses(0.07)), scale(2400, losses(0.05), seeds=1)).lengths
     assert {k.outcome for k in open_.kept} == {"undecided"}
     assert open_.word == "undecided"

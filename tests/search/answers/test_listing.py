@@ -9,8 +9,11 @@ from simulated import ATTENTION, listed_baselines, question, row
 
 from search.answers.answer import make_answer
 from search.answers.listing import chosen_of_list
+from search.report.about import About
 from search.report.sections import Room
+from search.report.text import render
 from search.report.verdicts import section
+from search.report.wording import candidate_words
 
 A, S, B = ATTENTION, "sepconv", "bproj"
 STACKS = [(A,) * 4, (S, A, A, A), (S, S, A, A), (S,) * 4, (S, S), (B,) * 4]
@@ -120,3 +123,13 @@ def test__listed_answer__search_study__is_as_before():
     searched = make_answer(rows, question(), {}, mixers=[A, S], baselines=listed_baselines())
     assert searched.leaders == ()
     assert searched.family.confirmatory == 3
+
+
+def test__listed_answer__in_words__no_sampler_no_hybrid_and_the_seeds_still_to_come():
+    rows = [one for one in listed_rows() if one.seed_index == 1]
+    found = dataclasses.replace(answer(rows), question=listed_question(seeds=SEEDS))
+    assert all(contrast.verdict.runs_per_arm <= SEEDS for contrast in found.contrasts)
+    text = render(found, About("s"))
+    assert "a sampler chose" not in text
+    assert f"to decide: the same command with --budget {3 * len(STACKS)}" in text
+    assert candidate_words(dataclasses.replace(found, pick=found.reference)) == "best other"

@@ -5,6 +5,7 @@ import pytest
 from simulated import ATTENTION, MIXERS, Simulation, listed_baselines, question, row
 
 from search.answers.answer import make_answer
+from search.report.cautions import cautions
 
 A, S, B = ATTENTION, "sepconv", "bproj"
 
@@ -266,7 +267,11 @@ def test__reach__rows__says_what_was_left_out_and_why_trials_failed():
     ]
     answer = answer_of(rows)
     assert answer.reach.n_trained == 1
-    assert answer.reach.untested[:2] == ("cheap", "first_half_cheap")
+    assert answer.reach.failed == ("cheap",)
+    assert answer.reach.untested[:2] == ("first_half_cheap", "last_half_cheap")
+    said = "; ".join(cautions(answer))
+    assert "no run of these baselines ended with a result: cheap;" in said
+    assert "the budget left out baselines (first half cheap, last half cheap" in said
     assert answer.spent.first_failure == "ValueError: boom"
     assert answer.spent.by_state == {"completed": 1, "failed": 1}
     assert answer.spent.seconds == 15.0

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from simulated import ATTENTION, MIXERS, listed_baselines, question, row
 
 from search.answers.answer import make_answer
-from search.answers.recipe import DEPENDS
-from search.report.recipe import section
+from search.answers.recipe import DEPENDS, RecipeCheck, SweptRates
+from search.report.recipe import section, stack_name
 from search.report.sections import Room
 from search.sweep import Sweep, SweptStack
 
@@ -27,7 +29,8 @@ def answer_of(swept, confirmed, n=4):
 
     def add(layers, rate, value, **fields):
         recipe = {} if rate == SHARED else {"learning_rate": rate}
-        rows.append(row(len(rows), layers, value, recipe=recipe, seconds=30.0, **fields))
+        fields |= {"recipe": recipe, "state": "diverged" if value is None else "completed"}
+        rows.append(row(len(rows), layers, value, seconds=30.0, **fields))
 
     for (layers, rate), value in swept.items():
         add(layers, rate, value, phase="baseline" if rate == SHARED else "recipe")
@@ -143,3 +146,22 @@ def test__recipe__stack_with_a_missing_rate__is_named_and_not_judged():
     found = section(answer, None)
     assert "left rates untried for: cheap" in found.lines[-1]
     assert found.rows[1][-2:] == ("-", "-")
+    assert "whether the compared stacks agree is not known" in found.lines[0]
+
+
+def test__recipe__a_stack_diverges_at_every_rate__was_tried_and_agrees_with_nothing():
+    readings = swept(SHARED, SHARED)
+    answer = answer_of(
+        {key: None if key[0] == ALL_S else value for key, value in readings.items()},
+        {(ALL_A, SHARED): 3.0, (ALL_S, SHARED): 2.8},
+    )
+    assert answer.recipe.not_swept == ()
+    assert "not known" in section(answer, None).lines[0]
+
+
+def test__recipe__two_stacks_of_one_code__are_told_apart():
+    learned = SweptRates("reference_learned_positions", "AAAA", ((SHARED, 3.0),), None, False)
+    other = SweptRates("reference", "AAAA", ((SHARED, 3.1),), None, False)
+    check = RecipeCheck(SHARED, (SHARED,), (learned, other), (), (), False, ())
+    assert stack_name(learned, check) == "AAAA (reference learned positions)"
+    assert stack_name(other, replace(check, stacks=(other,))) == "AAAA"

@@ -3,7 +3,7 @@ from statistics import fmean
 
 import pytest
 from scipy import stats
-from simulated import ATTENTION, Simulation, question
+from simulated import ATTENTION, Simulation, question, row
 
 from search.answers.side_by_side import SAME_RUNS, side_by_side, split_differences
 
@@ -41,6 +41,18 @@ def test__side_by_side__independent_studies__welch_intervals_of_the_shared_test_
             1 - 0.05 / readable
         )
         assert (arm.interval.low, arm.interval.high) == pytest.approx(tuple(expected))
+
+
+def test__side_by_side__runs_at_another_learning_rate__are_in_no_mean():
+    rows, answer = study(1)
+    number = max(one.number for one in rows) + 1
+    pick = next(one.mixers for one in rows if one.arch_id == answer.pick)
+    other_rate = row(
+        number, pick, 9.0, phase="confirm", seed=99, seed_index=9, recipe={"learning_rate": 1.0}
+    )
+    assert compared(((*rows, other_rate), answer), study(2)).shared == (
+        compared((rows, answer), study(2)).shared
+    )
 
 
 def test__side_by_side__the_same_runs_twice__no_interval_of_false_width():

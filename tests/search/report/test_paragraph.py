@@ -99,7 +99,7 @@ def test__paragraph__every_number__is_one_of_the_answer_rounded(world, say):
     for said in re.findall(r"about ([^,)]+)[,)]", text):
         assert said in spans
         text = text.replace(f"about {said}", "")
-    counts = {len(answer.reach.untested) - 2}  # "a, b and n more"
+    counts = {len(answer.reach.untested) - 2, len(answer.reach.failed) - 2}  # "a, b and n more"
     for printed in re.findall(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text):
         digits = len(printed.partition(".")[2])
         half = 0.5 * 10.0**-digits * (1 + 1e-9)
@@ -124,7 +124,7 @@ def test__paragraph__any_state__whole_sentences_without_gaps(world, say):
     ("world", "says"),
     [
         ("no trial", "no trial has run yet, so there is no answer."),
-        ("one trial", "the only stack trained so far is"),
+        ("one trial", "the only stack with a result so far is"),
         ("one trial", "undecided: there is nothing to hold it against."),
         ("one repeat", r"undecided: SSSS minus AAAA is -0\.\d+ nats in loss on test, against"),
         ("cheap wins", r"the best stack found is SSSS: sepconv in all its 4 layers, no attention"),
@@ -269,6 +269,7 @@ def test__paragraph__swept_recipe__warns_of_what_it_leaves_open(changes, says):
         ),
         not_swept=changes.get("not_swept", ()),
         apart=(0.02,),
+        is_known=True,
         margins=(
             Margin(
                 "reference",
