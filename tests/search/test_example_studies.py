@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from mixers.notation import parse_architecture
 from search.listed import n_trainings, stacks
 from search.recall import short_recall
 from search.space import Labels
@@ -71,20 +72,22 @@ def test__mqar__task_and_recipe__are_those_of_the_short_form() -> None:
     assert n_trainings(spec) == 30
 
 
-def test__yun2020__all_attention__has_the_parameters_of_bert_base() -> None:
-    spec = study("yun2020")
-    all_attention, *hybrids = [list(stack) for stack in stacks(spec)]
-    assert [stack.count("attention(n_heads=12)") for stack in (all_attention, *hybrids)] == list(
-        range(12, -1, -1)
-    )
-    from mixers.notation import parse_architecture
-
+def n_parameters(spec: StudySpec, stack: Labels) -> int:
     task = build_task(spec.task, seed=0, cache_dir=Path("unused"))
     with torch.device("meta"):
-        model = task.build_model(spec.encoder_spec(parse_architecture(", ".join(all_attention))))
+        model = task.build_model(spec.encoder_spec(parse_architecture(", ".join(stack))))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test__yun2020__stacks__have_the_parameters_of_bert_base_and_of_the_paper() -> None:
+    spec = study("yun2020")
+    found = list(stacks(spec))
+    assert [stack.count("attention(n_heads=12)") for stack in found] == list(range(12, -1, -1))
     # BertForMaskedLM of bert-base-uncased, as transformers counts it, without the two embeddings of
     # sentences, which only the second of BERT's tasks needs.
-    assert sum(p.numel() for p in model.parameters()) == 109_514_298 - 2 * 768
+    assert n_parameters(spec, found[0]) == 109_514_298 - 2 * 768
+    # Table 1 of the paper, in millions.
+    assert round(n_parameters(spec, found[-1]) / 1e6, 1) == 102.5
 
 
 def test__yun2020__convolutions__reuse_each_of_16_filters_on_48_features() -> None:
