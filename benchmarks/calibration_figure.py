@@ -77,7 +77,8 @@ def figure(rows: Sequence[Row]) -> Figure:
     for number, (title, _, _, limits) in enumerate(PANELS, start=1):
         drawn.update_yaxes(range=limits, row=number)
         drawn.update_yaxes(title_text=title, row=number, col=1)
-    drawn.update_xaxes(type="log", tickvals=sorted({row["budget"] for row in rows}))
+    budgets = sorted({row["budget"] for row in rows})
+    drawn.update_xaxes(type="log", matches="x", tickvals=budgets)
     drawn.update_layout(
         template="plotly_white",
         width=340 * len(strategies) + 200,
