@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.mixers_route import route_stack
+from search.cli.mixers_table1 import table_1
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
@@ -114,6 +115,7 @@ def check_mixers(
 
 
 app.command("route")(route_stack)
+app.command("table1")(table_1)
 
 
 def _measure(kind: str, check: "Check") -> dict[str, Any]:
