@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, model_
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from mixers.activation import Activation
-from mixers.config import FrozenModel, Items, MixerConfig, canonical_json
+from mixers.config import FrozenModel, Items, MixerConfig, Since, canonical_json
 from mixers.notation import MOST_LAYERS
 from mixers.spec import AnyMixer, BlockSpec, Conflict, EncoderSpec, fitted
 from search.tasks.base import TaskConfig, TaskSizes
@@ -142,7 +142,7 @@ class SpaceSpec(Section):
     """Mixers to choose from at every layer that `layers` does not name."""
     layers: Items[LayerChoices] = ()
     """Layers with choices of their own."""
-    architectures: Items[str] = ()
+    architectures: Annotated[Items[str], Since(2)] = ()
     """Whole stacks in notation, of any depth: what strategy `listed` trains, choices left out."""
 
 
@@ -155,7 +155,7 @@ class TrainingSpec(Section):
     """Sequences per step."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1.2e-2
     """Peak learning rate of AdamW."""
-    sweep_rates: Items[Annotated[float, Field(gt=0.0)]] = ()
+    sweep_rates: Annotated[Items[Annotated[float, Field(gt=0.0)]], Since(2)] = ()
     """Peak rates that `recipe: sweep` tries; none = half of, once and twice the learning rate."""
     warmup_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     """Share of the steps during which the learning rate rises; afterwards it falls."""
@@ -221,15 +221,15 @@ class StudySpec(Section):
     """What is to be good: the first, a metric, ranks and has the verdicts; all make the front."""
     metrics: Items[str] = ("accuracy",)
     """Metrics recorded beside the objective."""
-    limits: LimitsSpec = LimitsSpec()
+    limits: Annotated[LimitsSpec, Since(2)] = LimitsSpec()
     """What an architecture may cost at most."""
-    match: Literal["none", "params", "flops"] = "none"
+    match: Annotated[Literal["none", "params", "flops"], Since(2)] = "none"
     """Give each architecture the feed-forward width at which it costs as much as the reference."""
     training: TrainingSpec = TrainingSpec()
     """The recipe of every trial."""
-    recipe: Literal["shared", "sweep"] = "shared"
+    recipe: Annotated[Literal["shared", "sweep"], Since(2)] = "shared"
     """One learning rate for all, or a sweep of the pure stacks' rates first."""
-    recall: bool = True
+    recall: Annotated[bool, Since(2)] = True
     """Whether the pick is also trained, in a short form, on associative recall."""
     strategy: StrategySpec = StrategySpec()
     """How the next architecture is chosen."""

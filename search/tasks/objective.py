@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from mixers.config import Since
 from mixers.union import RegistryUnion
 from search.tasks.base import TaskConfig, TaskSizes, task_registry
 
@@ -33,7 +34,9 @@ class ObjectiveConfig(TaskConfig):
     name: Annotated[str, Field(min_length=1)]
     source_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     direction: Literal["minimize", "maximize"] = "minimize"
-    directions: dict[str, Literal["minimize", "maximize"]] = Field(default_factory=dict)
+    directions: Annotated[dict[str, Literal["minimize", "maximize"]], Since(2)] = Field(
+        default_factory=dict
+    )
     unit: str = ""
     vocab_size: Annotated[int, Field(ge=1)] = 512
     seq_len: Annotated[int, Field(ge=1)] = 64

@@ -55,6 +55,16 @@ def test__study_spec__json_both_ways__is_equal_and_keeps_its_name():
     assert study.default_name == f"objective-{digest}"
 
 
+def test__study_spec__documents_of_the_first_schema__keep_name_and_content():
+    # Names that the first version gave: its commands go on with its studies.
+    assert StudySpec().default_name == "mlm-63a4da60"
+    plain_one = {"encoder": {"n_layers": 2}, "seed": 4, "training": {"steps": 10}}
+    assert StudySpec.model_validate(plain_one).default_name == "mlm-0b8e9657"
+    assert json.loads(canonical_json(make())).keys().isdisjoint({"limits", "match", "recipe"})
+    swept = make("match=params", "space.choices=[attention, sepconv]")
+    assert json.loads(canonical_json(swept))["match"] == "params"
+
+
 def test__study_spec__two_ways_to_write_a_choice__are_one_study():
     assert make("space.choices=[attention, sepconv]") == make(
         "space.choices=[{kind: attention, n_heads: 2}, 'sepconv(kernel_size=31, n_filters=8)']"
