@@ -2,10 +2,14 @@
 
 import inspect
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from search.cli.mixers_card import card_document, card_text
+from search.cli.mixers_draw import draw
+from search.cli.mixers_new import new_mixer
 from search.cli.mixers_route import route_stack
 from search.cli.mixers_table1 import table_1
 from search.cli.options import JsonOption
@@ -13,6 +17,7 @@ from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
 if TYPE_CHECKING:
     from mixers.catalogue import MixerInfo
+    from mixers.measure import Card
     from mixers.testing import Check
 
 app = typer.Typer(
@@ -56,19 +61,55 @@ def list_mixers(json: JsonOption = False) -> None:
 
 
 @app.command("show")
-def show_mixer(kind: KindArgument, json: JsonOption = False) -> None:
+def show_mixer(
+    kind: KindArgument,
+    is_measured: Annotated[
+        bool,
+        typer.Option("--measure", help="Measure claims, cost, errors and sizes; takes seconds."),
+    ] = False,
+    d_model: Annotated[
+        int, typer.Option("--d-model", min=1, metavar="D", help="With --measure: features.")
+    ] = 64,
+    seq_len: Annotated[
+        int, typer.Option("--seq-len", min=1, metavar="N", help="With --measure: tokens.")
+    ] = 64,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="With --measure: draw who moves whom (.html, .png, .svg or .pdf).",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Describe a mixer: where it comes from, its settings, claims and cost."""
     from mixers.registry import mixer_registry
+    from search.errors import InputError
 
+    if out is not None and not is_measured:
+        raise InputError("--out draws what --measure measures; give both")
     entry = mixer_registry.get(kind)
+    card = _card(kind, d_model, seq_len) if is_measured else None
+    if card is not None and out is not None:
+        from search.figures.influence import influence_figure
+
+        draw(influence_figure(card), out, title=kind)
     if json:
-        print_json(_summary(entry) | {"schema": _config_type(entry).model_json_schema()})
+        measured = {} if card is None else {"measured": card_document(card)}
+        schema = {"schema": _config_type(entry).model_json_schema()}
+        print_json(_summary(entry) | schema | measured)
         return
     write(f"{kind}  (code {_plugin(entry).symbol}, {entry.distribution} {entry.version})")
-    write(f"\n{_first_paragraph(_plugin(entry))}\n")
+    write(f"\n{_first_paragraph(_plugin(entry))}")
+    write("")
     for name, value in _claims(entry).items():
         write(f"{name:<16}{_words(value)}")
-    write(f"\ncost at d_model 64, seq_len 64: {_cost_line(entry)}\n")
+    if card is None:
+        write(f"\ncost at d_model 64, seq_len 64: {_cost_line(entry)}")
+    else:
+        write(f"\n{card_text(card)}")
+    write("")
     fields = _fields(entry)
     if not fields:
         write(f"no settings; in a study file: {kind}")
@@ -116,6 +157,14 @@ def check_mixers(
 
 app.command("route")(route_stack)
 app.command("table1")(table_1)
+app.command("new")(new_mixer)
+
+
+def _card(kind: str, d_model: int, seq_len: int) -> "Card":
+    from mixers.measure import measure
+
+    note("measuring: a few seconds")
+    return measure(kind, d_model=d_model, seq_len=seq_len)
 
 
 def _measure(kind: str, check: "Check") -> dict[str, Any]:

@@ -1,7 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 from command import call
+
+from mixers.conformance import CHECKS
 
 BUILT_IN = {
     "attention",
@@ -84,3 +87,34 @@ def test__check__false_claim__counterexample_and_code_1(
     assert done.code == 1
     assert "counterexample" in done.out
     assert "do not hold" in done.error_line
+
+
+def test__show__measured__claims_cost_errors_and_sizes_beside_attention(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "bproj.html"
+    done = call(
+        capsys, "mixers", "show", "bproj", "--measure", "--seq-len", "16", "--out", str(page)
+    )
+    assert done.code == 0
+    assert "measured at d_model 64, 16 tokens" in done.out
+    assert f"{len(CHECKS)} of {len(CHECKS)} checks hold" in done.out
+    assert "of the largest output in float32, against float64" in done.out
+    # W_P mixes 16 unit tokens into one of unit size, W halves it; attention takes a mean of 16.
+    assert "warning: update at initialisation is" in done.out
+    assert f"wrote {page}" in done.err
+    assert "who moves whom" in page.read_text()
+
+
+def test__show__measured__json_has_the_card(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "show", "identity", "--measure", "--seq-len", "8", "--json")
+    measured = json.loads(done.out)["measured"]
+    assert measured["sizes"] == {"update": 0.0, "gradient": 0.0}
+    assert measured["warnings"] == []
+    assert len(measured["influence"]) == 8
+
+
+def test__show__out_without_measure__is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "show", "bproj", "--out", "x.png")
+    assert done.code == 2
+    assert "--measure" in done.error_line
