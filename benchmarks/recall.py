@@ -3,7 +3,7 @@
     python -m benchmarks.recall
 
 Every training is one of `search.recall.short_recall` for the default study (`--set` changes the
-short form: task.n_pairs=3, training.steps=800), read on the selection split. Rows that are already
+short form: training.steps=3000), read on the selection split. Rows that are already
 in the file are not trained again. Seconds are of the processor, so other programs on the machine
 matter less; they hold the whole trial with its probe and proof. One training at a time.
 """

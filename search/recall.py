@@ -28,14 +28,14 @@ SEEDS = 1
 TASK: dict[str, Any] = {
     "kind": "mqar",
     "vocab_size": 16,
-    "seq_len": 12,
-    "n_pairs": 4,
+    "seq_len": 9,
+    "n_pairs": 3,
     "evaluation_examples": 256,
     "test_examples": 256,
 }
 
 TRAINING: dict[str, Any] = {
-    "steps": 2000,
+    "steps": 1500,
     "batch_size": 64,
     "learning_rate": 6e-3,
     "warmup_fraction": 0.1,
