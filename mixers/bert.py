@@ -83,7 +83,7 @@ def encoder_from_bert(
     vocab_size, d_model = found[TOKENS].shape
     layer = {"kind": "attention", "n_heads": n_heads}
     block = {"mixer": layer, "d_ff": len(found[WIDE]), "activation": activation}
-    spec = load(
+    one_block = load(
         EncoderSpec,
         {
             "vocab_size": vocab_size,
@@ -95,9 +95,10 @@ def encoder_from_bert(
             "embedding_norm": True,
             "norm_eps": norm_eps,
             "dropout": dropout,
-            "blocks": [block] * n_layers,
+            "blocks": [block],  # what does not fit is said once, not once a layer
         },
     )
+    spec = load(EncoderSpec, one_block.model_dump() | {"blocks": [block] * n_layers})
     with torch.device("meta"):
         encoder = Encoder(spec)
     sources = sources_of(encoder, encoder_stacks(n_layers))
