@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from search.answers.family import ALPHA
+from search.answers.variance import few_words
 from search.answers.verdicts import UNDECIDED
 from search.report.sections import Room, Section
 from search.report.wording import ABSENT, difference_text, in_unit, plural, value_text
@@ -100,11 +102,15 @@ def layer_section(answer: Answer, design: Design, room: Room | None) -> Section:
 
 
 def test_text(test: FTest | None) -> str:
-    """``F(3, 8) = 0.75, p = 0.55: ``; nothing where there is no test."""
+    """``F(3, 8) = 0.75, p = 0.55: ``; nothing where there is no test.
+
+    What is decided on few degrees of freedom says so.
+    """
     if test is None:
         return ""
     p = f"p < {SMALLEST_P:g}" if test.p_value < SMALLEST_P else f"p = {test.p_value:.2g}"
-    return f"F({test.df1}, {test.df2}) = {test.f:.3g}, {p}: "
+    few = few_words(test.df2) if test.p_value <= ALPHA else ""
+    return f"F({test.df1}, {test.df2}) = {test.f:.3g}, {p}{f' ({few})' if few else ''}: "
 
 
 def move_text(design: Design, question: Question) -> str:

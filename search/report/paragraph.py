@@ -133,11 +133,11 @@ def position(answer: Answer) -> str:
     if found.interval is not None:
         difference = with_unit(difference_text(found.interval, answer.question), answer.question)
         measured += f" is {difference}"
-    number, layers = "Given their number,", "layers without attention"
+    same = "does not matter whether the first or the last layers do without attention"
     words = {
-        "no matter": f"{number} it does not matter which layers do without attention ({measured}).",
-        "cheap first": f"{number} the {layers} belong first ({measured}).",
-        "cheap last": f"{number} the {layers} belong last ({measured}).",
+        "no matter": f"Given their number, it {same} ({measured}).",
+        "cheap first": f"Layers without attention do better first than last ({measured}).",
+        "cheap last": f"Layers without attention do better last than first ({measured}).",
     }
     reason = f" ({found.reason})" if found.reason else ""
     return words.get(found.word) or (

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from simulated import ATTENTION, listed_baselines, question, row
 
+from search.answers.anova import FTest
 from search.answers.answer import make_answer
+from search.report import design
 from search.report.about import About
 from search.report.markdown import render_markdown
 from search.report.paragraph import paragraph
@@ -138,3 +140,11 @@ def test__render__listed_table_of_two_seeds__names_its_error():
     text = render_markdown(found, About("s"))
     assert "a full factorial of 16 stacks x 2 seeds" in text
     assert "error: seeds, 15 degrees of freedom" in text
+
+
+def test__test_text__decided_on_few_degrees_of_freedom__says_so():
+    assert design.test_text(FTest(288.0, 1, 1, 0.037)) == (
+        "F(1, 1) = 288, p = 0.037 (fewer than 6 degrees of freedom): "
+    )
+    assert design.test_text(FTest(1.2, 1, 1, 0.47)) == "F(1, 1) = 1.2, p = 0.47: "
+    assert design.test_text(FTest(288.0, 1, 6, 0.0001)) == "F(1, 6) = 288, p < 0.001: "
