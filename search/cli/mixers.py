@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.mixers_card import card_document, card_text
+from search.cli.mixers_check import check_mixers
 from search.cli.mixers_draw import draw
 from search.cli.mixers_new import new_mixer
 from search.cli.mixers_route import route_stack
@@ -18,7 +19,6 @@ from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 if TYPE_CHECKING:
     from mixers.catalogue import MixerInfo
     from mixers.measure import Card
-    from mixers.testing import Check
 
 app = typer.Typer(
     help="List, describe and check the token mixers.",
@@ -123,38 +123,7 @@ def show_mixer(
     )
 
 
-@app.command("check")
-def check_mixers(
-    kinds: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KIND]...", help="Which mixers; all when left out."),
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Measure every claim of a mixer; ends with code 1 and a counterexample if one is false."""
-    from mixers.registry import mixer_registry
-    from mixers.testing import checks
-    from search.errors import RunFailedError
-
-    results = []
-    kinds = kinds or list(mixer_registry.usable())
-    width = max(map(len, kinds)) + 2
-    for kind in kinds:
-        measured = [_measure(kind, check) for check in checks(kind)]
-        results += measured
-        failed = [result for result in measured if not result["holds"]]
-        if json:
-            continue
-        write(f"{kind:<{width}}{len(measured) - len(failed)} of {len(measured)} checks hold")
-        for result in failed:
-            write(f"  {result['check']}: {result['reason']}")
-    if json:
-        print_json(results)
-    false = sum(not result["holds"] for result in results)
-    if false:
-        raise RunFailedError(f"{false} of {len(results)} checks do not hold, see above")
-
-
+app.command("check")(check_mixers)
 app.command("route")(route_stack)
 app.command("table1")(table_1)
 app.command("new")(new_mixer)
@@ -165,17 +134,6 @@ def _card(kind: str, d_model: int, seq_len: int) -> "Card":
 
     note("measuring: a few seconds")
     return measure(kind, d_model=d_model, seq_len=seq_len)
-
-
-def _measure(kind: str, check: "Check") -> dict[str, Any]:
-    from mixers.errors import MixerError
-
-    reason = None
-    try:
-        check()
-    except MixerError as error:
-        reason = " ".join(str(error).split())
-    return {"kind": kind, "check": check.name, "holds": reason is None, "reason": reason}
 
 
 def _plugin(entry: Any) -> Any:

@@ -118,3 +118,49 @@ def test__show__out_without_measure__is_refused(capsys: pytest.CaptureFixture[st
     done = call(capsys, "mixers", "show", "bproj", "--out", "x.png")
     assert done.code == 2
     assert "--measure" in done.error_line
+
+
+OWN = """
+from typing import ClassVar, Literal
+from faulty_mixers import ClaimsNonLinear, HonestConfig
+
+class OwnConfig(HonestConfig):
+    kind: Literal["local.own"] = "local.own"
+
+class Own(ClaimsNonLinear):
+    config_type: ClassVar = OwnConfig
+
+class NeedyConfig(HonestConfig):
+    kind: Literal["local.needy"] = "local.needy"
+    size: int
+
+class Needy(ClaimsNonLinear):
+    config_type: ClassVar = NeedyConfig
+"""
+
+
+def test__check__class_of_a_file__is_measured_without_a_package(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_mixers_of_a_test.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    done = call(capsys, "mixers", "check", "own_mixers_of_a_test:Own")
+    assert done.code == 1
+    assert f"{len(CHECKS) - 1} of {len(CHECKS)} checks hold" in done.out
+    assert "  linear: local.own: claim: linear=False" in done.out
+    needy = call(capsys, "mixers", "check", "own_mixers_of_a_test:Needy")
+    assert needy.code == 2
+    assert "cannot be built from its kind alone: size: missing" in needy.error_line
+    other = call(capsys, "mixers", "check", "own_mixers_of_a_test:Onw")
+    assert "no mixer class 'Onw'" in other.error_line
+    assert "Own, " in other.error_line
+    missing = call(capsys, "mixers", "check", "no_such_module_here:Own")
+    assert missing.code == 2
+    assert "ModuleNotFoundError" in missing.error_line
+
+
+def test__check__notation__measures_that_config(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "check", "identity, sepconv(kernel_size=2)", "--json")
+    assert done.code == 0
+    kinds = [row["kind"] for row in json.loads(done.out)]
+    assert kinds == ["identity"] * len(CHECKS) + ["sepconv"] * len(CHECKS)
