@@ -8,7 +8,7 @@ MODULUS = 2_147_483_647
 
 
 class Scrambled:
-    """Values on the grid of [0, 1), mixed from a token's column and the context.
+    """Values delta to 1, never 0, mixed from a token's column and the context.
 
     Theorem 2: the context is the multiset of columns, so the function is permutation-equivariant.
     Theorem 3: it is the sequence, and the token's position counts.
@@ -31,8 +31,8 @@ class Scrambled:
         ]
 
     def mixed(self, seed: int, item: int, place: int, i: int) -> int:
-        """Return one entry, 0 to K - 1."""
+        """Return one entry, 1 to K."""
         number = seed
         for part in (item, place, i):
             number = (number * 48_271 + part + 1) % MODULUS
-        return number // 7 % self.sizes.K
+        return number // 7 % self.sizes.K + 1

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from search.cli import mixers
+from search.cli import mixers, theory
 from search.cli.best import best
 from search.cli.compare import compare
 from search.cli.confirm import confirm
@@ -76,6 +76,7 @@ def build_app() -> typer.Typer:
     app.command("export", rich_help_panel=READ)(export)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
     app.command("probe", rich_help_panel=MODELS)(probe)
+    app.add_typer(theory.app, name="theory", rich_help_panel=MODELS)
     app.command("schema", rich_help_panel=MODELS)(schema)
     app.command("doctor", rich_help_panel=CARE)(doctor)
     app.command("upgrade", rich_help_panel=CARE)(upgrade)

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+from command import call
+
+SMALL = ("theory", "verify", "--d", "1", "--n", "2", "--delta", "1/4", "--sample", "300")
+
+
+def test__verify__everything_holds__table_and_code_0(capsys):
+    done = call(capsys, *SMALL)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "Theorem 2: d = 1, n = 2, delta = 1/4, B = 4 different columns"
+    assert lines[1] == "inputs: all 25; run: the network, all its layers in float64"
+    rows = [line for line in lines if line.endswith("yes")]
+    assert f"all {len(rows)} claims hold" in lines
+    # q_1 = 4, q_2 = 13, to each 4^3 * 13: the smallest gap is (B - 1)((n - 1) B - 1) = 9.
+    cells = [" ".join(line.split()) for line in rows]
+    assert "smallest gap of ids that must differ 9 9 yes" in cells
+
+
+def test__verify__json_and_out__have_claims_and_tightness(capsys, tmp_path):
+    path = tmp_path / "certificate.json"
+    done = call(capsys, *SMALL, "--theorem", "3", "--json", "--out", str(path))
+    found = json.loads(done.out)
+    assert found == json.loads(path.read_text())
+    assert found["theorem"] == 3
+    assert found["holds"] is True
+    assert found["inputs"] == {"total": "16", "sampled": None, "seed": 0}
+    assert {"name": "layers: value", "expected": "32", "measured": "32", "holds": True} in (
+        found["claims"]
+    )
+    assert found["tightness"][0]["residual_layers"] == "16"
+
+
+def test__verify__claim_fails__code_1_and_its_name(capsys, monkeypatch):
+    monkeypatch.setattr("mixers.theory.expected.smallest_gap", lambda d, n, k: 10)
+    done = call(capsys, *SMALL)
+    assert done.code == 1
+    assert done.error_line == ("search: does not hold: smallest gap of ids that must differ")
+    assert "1 of " in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--delta", "x"), "--delta 'x' is no fraction; write it as 1/4 or 0.25"),
+        (("--delta", "2/5"), "delta = 2/5 does not divide [0, 1] into equal cubes"),
+        (("--n", "5", "--delta", "1/4"), "n = 5 tokens cannot all differ"),
+    ],
+)
+def test__verify__sizes_that_do_not_exist__one_line_and_code_2(capsys, arguments, words):
+    done = call(capsys, "theory", "verify", "--d", "1", *arguments)
+    assert done.code == 2
+    assert words in done.error_line
+
+
+def test__verify__more_layers_than_memory__still_answers(capsys):
+    done = call(capsys, "theory", "verify", "--d", "8", "--delta", "1/16", "--sample", "150")
+    assert done.code == 0
+    assert "note: no network was run" in done.out
