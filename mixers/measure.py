@@ -15,7 +15,7 @@ USUAL = (1 / 3, 3.0)
 """Ratios to attention outside of which a mixer may need another learning rate or scale."""
 SEEDS = 3
 DIRECTIONS = 4
-"""Random directions per output from which its influence is estimated."""
+"""Random directions, the same for every output, from which influence is estimated."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,11 @@ def influence_strength(
     if not out.requires_grad:
         return tuple(tuple(0.0 for _ in range(seq_len)) for _ in range(seq_len))
     generator = torch.Generator().manual_seed(1)
+    ways = torch.randn(DIRECTIONS, d_model, generator=generator, dtype=torch.float64)
     rows = []
     for output in range(seq_len):
         total = torch.zeros(seq_len, dtype=torch.float64)
-        for _ in range(DIRECTIONS):
-            way = torch.randn(d_model, generator=generator, dtype=torch.float64)
+        for way in ways:
             (gradient,) = torch.autograd.grad(
                 out[0, output] @ way, x, retain_graph=True, materialize_grads=True
             )

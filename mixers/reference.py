@@ -1,7 +1,7 @@
 """Write the tables of pages from the code: `python -m mixers.reference docs/mixers.md`.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is "claims", "costs",
-"checks" or the notation of one layer, whose claims follow. `docs/mixers.md` and
+"start", "checks" or the notation of one layer, whose claims follow. `docs/mixers.md` and
 `docs/writing-a-mixer.md` have such tables.
 """
 
@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from mixers.catalogue import available, build
+from mixers.catalogue import available, build, mixer_config
 from mixers.conformance import CHECKS
 from mixers.errors import MixerError
+from mixers.measure import sizes_at_start
 from mixers.notation import format_layer, parse_architecture
 from mixers.registry import OWN_DISTRIBUTION, mixer_registry
 
@@ -32,7 +33,12 @@ def table(name: str) -> str:
     Raises:
         SpecError: The name is no table's and no layer's notation.
     """
-    rows = {"claims": claims, "costs": costs, "checks": check_rows}.get(name)
+    rows = {
+        "claims": claims,
+        "costs": costs,
+        "checks": check_rows,
+        "start": start_rows,
+    }.get(name)
     if rows is not None:
         return "".join(f"| {' | '.join(row)} |\n" for row in rows())
     (config,) = parse_architecture(name)
@@ -91,6 +97,23 @@ def costs() -> Iterator[tuple[str, ...]]:
             flops = mixer.flops(mixer.config, d_model=d_model, seq_len=tokens)
             cells.append(f"{rounded(weights)} | {rounded(flops)}")
         yield (f"`{format_layer(config, d_model=None, max_seq_len=None)}`", *cells)
+
+
+def start_rows() -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table of sizes at initialisation."""
+    yield ("kind", "update", "of attention's", "gradient", "of attention's")
+    yield ("---", "---:", "---:", "---:", "---:")
+    wide = {"d_model": 64, "seq_len": 64}
+    usual = sizes_at_start(mixer_config("attention"), **wide)
+    for kind in built_in():
+        sizes = sizes_at_start(mixer_config(kind), **wide)
+        yield (
+            f"`{kind}`",
+            f"{sizes.update:.2g}",
+            f"{sizes.update / usual.update:.2g}",
+            f"{sizes.gradient:.2g}",
+            f"{sizes.gradient / usual.gradient:.2g}",
+        )
 
 
 def check_rows() -> Iterator[tuple[str, ...]]:

@@ -26,9 +26,9 @@ def test__measure__average__sizes_follow_from_the_formula(card):
 def test__measure__average__every_token_moves_every_output_alike(card):
     strength = torch.tensor(card.influence)
     assert strength.shape == (32, 32)
-    assert torch.allclose(strength, strength[:, :1].expand(-1, 32))
+    assert torch.allclose(strength, strength[0, 0].expand(32, 32))
     # d out / d x = W / n in every pair.
-    assert strength.mean().item() == pytest.approx(0.5 / 32, rel=0.1)
+    assert strength.mean().item() == pytest.approx(0.5 / 32, rel=0.2)  # four directions only
 
 
 def test__measure__fourier__keeps_half_of_the_energy():
