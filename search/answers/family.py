@@ -13,7 +13,7 @@ Look k spends 5 % x 0.8 x 0.2^(k - 1): 4 % for the first, 0.8 % for the second, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ALPHA = 0.05
 FIRST_SHARE = 0.8
@@ -61,6 +61,10 @@ class Family:
     def layer_alpha(self) -> float:
         """Level of all effects of layers that are read in one way."""
         return self.alpha * LAYER_SHARE
+
+    def chosen_from(self, n: int) -> Family:
+        """The family in which each confirmatory contrast is the best of n."""
+        return replace(self, confirmatory=n * self.confirmatory)
 
     @property
     def layer_level(self) -> float:

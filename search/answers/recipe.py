@@ -3,7 +3,9 @@
 Where the best rates of the compared stacks are apart, each finalist was confirmed at several rates.
 Its *own* rate is the one with the better selection objective over the confirmation seeds. The
 verdict is that of the stacks at their own rates, and it needs the same sign at the shared rate:
-else the order of the two depends on the recipe, and nothing is said of them.
+else the order of the two depends on the recipe, and nothing is said of them. The better of several
+noisy readings is read too well, so each contrast counts once for every rate that was to choose
+from.
 """
 
 from __future__ import annotations
@@ -118,14 +120,14 @@ def check_recipe(
     apart = sweep.rates_apart(rows, pair)
     own_of = _own_rates(rows, finalists, apart, question)
     margins: tuple[Margin, ...] = ()
-    if any(rate != sweep.shared for rate, _ in own_of.values()):
+    if apart:
         own = Finalists(
             **{
                 name: own_of[arm.arch_id][1] if arm is not None else None
                 for name, arm in finalists.named().items()
             }
         )
-        of_own = judged(comparisons_of(own), question, family)
+        of_own = judged(comparisons_of(own), question, family.chosen_from(1 + len(apart)))
         margins = tuple(
             _margin(shared, other, own_of)
             for shared, other in zip(contrasts, of_own, strict=True)
@@ -202,7 +204,7 @@ def _margin(shared: Contrast, own: Contrast, own_of: dict[str, tuple[float, Arm]
 def _judged_by_both(shared: Contrast, own: Contrast, margin: Margin | None) -> Contrast:
     """The verdict at the own rates, if the shared rate has the same sign or the same word."""
     if margin is None:
-        return shared
+        return own
     agree = margin.same_sign or shared.verdict.word == own.verdict.word
     if agree or own.verdict.word == UNDECIDED:
         return own

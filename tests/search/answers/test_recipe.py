@@ -1,10 +1,21 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy import stats
 from simulated import ATTENTION, MIXERS, listed_baselines, question, row
 
 from search.answers.answer import make_answer
-from search.answers.recipe import DEPENDS, RecipeCheck, SweptRates
+from search.answers.arms import arms_of, finalists_of
+from search.answers.family import Family
+from search.answers.recipe import (
+    DEPENDS,
+    RecipeCheck,
+    SweptRates,
+    at_shared_recipe,
+    check_recipe,
+)
+from search.answers.verdicts import contrasts_of
 from search.report.recipe import section, stack_name
 from search.report.sections import Room
 from search.sweep import Sweep, SweptStack
@@ -88,6 +99,9 @@ def test__recipe__same_sign_at_both__verdict_and_margin_of_the_own_rates():
     assert margin.shared.estimate == pytest.approx(2.8 - 3.0)
     assert margin.own.estimate == pytest.approx(2.8 - 2.9)
     assert margin.same_sign
+    # Each side is the better of two rates, so three contrasts count as six.
+    assert margin.shared.level == pytest.approx(1 - 0.04 / 3)
+    assert margin.own.level == contrast.interval.level == pytest.approx(1 - 0.04 / 6)
     assert answer.recipe.stacks[0].at_edge
     (_, line) = section(answer, None).lines
     assert "-0.100" in line
@@ -165,3 +179,29 @@ def test__recipe__two_stacks_of_one_code__are_told_apart():
     check = RecipeCheck(SHARED, (SHARED,), (learned, other), (), (), False, ())
     assert stack_name(learned, check) == "AAAA (reference learned positions)"
     assert stack_name(other, replace(check, stacks=(other,))) == "AAAA"
+
+
+def test__recipe__better_of_two_rates_by_luck__is_seldom_called_better():
+    # Rates of equal worth: the noisier stack gains most by the choice, the worst case.
+    generator = np.random.default_rng(5)
+    false, n_studies = 0, 300
+    for _ in range(n_studies):
+        rows = []
+        for (layers, rate), value in swept(LOW, SHARED).items():
+            fields = {"recipe": {} if rate == SHARED else {"learning_rate": rate}}
+            fields["phase"] = "baseline" if rate == SHARED else "recipe"
+            rows.append(row(len(rows), layers, value, **fields))
+        for k in range(1, 5):
+            for layers, sd in ((ALL_A, 0.0025), (ALL_S, 0.01)):
+                for recipe in ({}, {"learning_rate": LOW}):
+                    loss = 3.0 + sd * generator.standard_normal()
+                    fields = {"phase": "confirm", "seed": k, "seed_index": k, "recipe": recipe}
+                    rows.append(row(len(rows), layers, loss, **fields))
+        asked, roles = question(sweep=SWEEP), {"pick": ALL_S, "reference": ALL_A}
+        found = finalists_of(arms_of(at_shared_recipe(rows), asked), roles, asked)
+        family = Family(layer_contrasts=16)
+        contrasts = contrasts_of(found, asked, family)
+        ((contrast,), _) = check_recipe(rows, found, contrasts, asked, family)
+        false += contrast.verdict.word == "better"
+    # One of three contrasts may take a third of 5 %.
+    assert stats.binomtest(false, n_studies, 0.05 / 3, alternative="greater").pvalue > 0.01
