@@ -50,7 +50,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the budget went to."""
+    """What the budget went to.
+
+    ``first_failure`` is the cause of the first failed trial, else of the first that diverged.
+    """
 
     by_phase: Mapping[str, int]
     by_state: Mapping[str, int]
@@ -62,13 +65,18 @@ class Spent:
 
 def spent_of(rows: Sequence[TrialRow]) -> Spent:
     """Adds up the trials of a study, in order of the phases' first trials."""
-    failed = [row for row in rows if row.state == "failed"]
+    causes = {
+        state: row.error or row.reason
+        for state in ("diverged", "failed")
+        for row in reversed(rows)
+        if row.state == state
+    }
     by_phase: Counter[str] = Counter(row.phase for row in rows)
     return Spent(
         by_phase=dict(by_phase),
         by_state=dict(Counter(row.state for row in rows)),
         seconds=sum(row.seconds or 0.0 for row in rows),
-        first_failure=(failed[0].error or failed[0].reason) if failed else None,
+        first_failure=causes.get("failed", causes.get("diverged")),
         phases=tuple(_phase_cost(phase, rows) for phase in by_phase),
         failures=_failures(rows),
     )

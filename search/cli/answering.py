@@ -74,6 +74,6 @@ def require_finished(answer: "Answer", study: "StudyRow") -> None:
     if answer.leaders:
         return
     cause = answer.spent.first_failure
-    failed = answer.spent.by_state.get("failed", 0)
-    why = f": {failed} failed, first cause: {cause}" if cause else ""
+    counted = [f"{n} {state}" for state, n in answer.spent.by_state.items() if n]
+    why = f": {', '.join(counted)}; first cause: {cause}" if cause else ""
     raise NothingThereError(f"study {study.name!r} has no finished trial yet{why}")

@@ -37,3 +37,9 @@ def test__spent_of__failures__grouped_by_state_and_cause_most_frequent_first():
         ("stopped", "cause not recorded", 1, ("AS",), 4),
     ]
     assert spent.first_failure == "ValueError: boom"
+
+
+def test__spent_of__all_diverged__the_first_one_is_the_cause():
+    rows = [row(k, (A, S), state="diverged", reason=f"loss was nan at step {k}") for k in (5, 7)]
+    assert spent_of(rows).first_failure == "loss was nan at step 5"
+    assert spent_of([row(0, (A, S), state="stopped")]).first_failure is None
