@@ -196,7 +196,10 @@ def derive(base: StudySpec, scale: Scale, selected: Selected, seeds: int) -> Der
         if not problem:
             notations[notation] = None
         elif labels in (selected.roles["pick"], selected.roles.get("reference")):
-            raise InputError(f"{scale.purpose}: {notation} cannot be built: {problem}")
+            raise InputError(
+                f"{scale.purpose}: {notation} cannot be built: {problem}; or choose a d_model that "
+                "is a multiple of 16, which suits every built-in mixer"
+            )
         else:
             left_out.append((notation, problem))
     document["space"] = {"architectures": list(notations)}

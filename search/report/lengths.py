@@ -22,7 +22,8 @@ TITLE = "Longer/wider"
 ABOUT = (
     "The finalists, trained again from the start for each length or width, each time with the "
     "whole schedule. A lead that closes as training gets longer may vanish in a training as long "
-    "as yours. The rank correlation is 1 where both scales order the stacks alike."
+    "as yours. The rank correlation is 1 where both scales order the stacks alike. Intervals of "
+    "leads have 95 % each and hold the noise of seeds alone, not that of the test documents."
 )
 
 
