@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SpecError,
         UnknownMixerError,
     )
+    from mixers.folder import load
     from mixers.model import Encoder
     from mixers.notation import format_architecture, parse_architecture
     from mixers.receptive import route
@@ -41,6 +42,7 @@ __all__ = [
     "count_flops",
     "count_parameters",
     "format_architecture",
+    "load",
     "parse_architecture",
     "register",
     "route",
@@ -60,6 +62,7 @@ HOMES = {
         "SpecError",
         "UnknownMixerError",
     ),
+    "folder": ("load",),
     "model": ("Encoder",),
     "notation": ("format_architecture", "parse_architecture"),
     "receptive": ("route",),

@@ -20,6 +20,7 @@ MIXERS = {
     "count_flops",
     "count_parameters",
     "format_architecture",
+    "load",
     "parse_architecture",
     "register",
     "route",

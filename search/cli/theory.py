@@ -8,6 +8,7 @@ import typer
 
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, json_text, print_json, save, table, write
+from search.cli.theory_build import build_network
 
 if TYPE_CHECKING:
     from mixers.theory.certificate import Certificate
@@ -19,6 +20,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+
+app.command("build")(build_network)
 
 FeaturesOption = Annotated[
     int, typer.Option("--d", min=1, metavar="D", help="Features of a token.")

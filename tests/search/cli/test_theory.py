@@ -59,3 +59,40 @@ def test__verify__more_layers_than_memory__still_answers(capsys):
     done = call(capsys, "theory", "verify", "--d", "8", "--delta", "1/16", "--sample", "150")
     assert done.code == 0
     assert "note: no network was run" in done.out
+
+
+def test__build__export__folder_that_loads(capsys, tmp_path):
+    import mixers
+
+    folder = tmp_path / "network"
+    done = call(
+        capsys, "theory", "build", "--theorem", "3", "--target", "previous", "--delta", "1/4",
+        "--json", "--export", str(folder),
+    )  # fmt: skip
+    found = json.loads(done.out)
+    assert done.code == 0
+    # 1 x 2 x 4 quantizer layers, 8 shifts, 1 global, 2 x 16 values
+    assert found["blocks"] == len(mixers.load(folder).blocks) == 49
+    assert found["share_of_points_off_the_cubes"] == 0.0
+    assert found["distance_function_cubes"] == pytest.approx(found["distance_function_network"])
+
+
+def test__build__own_function__by_module(capsys):
+    done = call(capsys, "theory", "build", "--target", "mixers.theory.cubes:centred", "--eps", "1")
+    assert done.code == 0
+    assert done.out.startswith("Theorem 2 for mixers.theory.cubes:centred: d = 1, n = 2, delta")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--target", "nope"), "--target 'nope' is none of mean, centred, previous"),
+        (("--target", "mixers.theory.cubes:nope"), "has no attribute 'nope'"),
+        (("--delta", "1/3"), "the grid points k/3 are not exact in floats"),
+        (("--d", "2", "--n", "4", "--delta", "1/8"), "needs 60 bits, float64 has 53"),
+    ],
+)
+def test__build__what_cannot_be__one_line_and_code_2(capsys, arguments, words):
+    done = call(capsys, "theory", "build", *arguments)
+    assert done.code == 2
+    assert words in done.error_line
