@@ -53,11 +53,13 @@ def allowed_differences(first: "StudyRow", second: "StudyRow") -> list[str]:
     from search.answers.side_by_side import split_differences
     from search.claims import FINGERPRINT
     from search.errors import InputError
-    from search.store.studies import differences
+    from search.store.studies import differences, spelled_out
+    from search.study import StudySpec
 
     if first.id == second.id:
         raise InputError(f"{first.name!r} is one study; name two")
-    forbidding, allowed = split_differences(list(differences(first.spec, second.spec)))
+    specs = [spelled_out(study.spec, StudySpec) for study in (first, second)]
+    forbidding, allowed = split_differences(list(differences(*specs)))
     data = [str(study.attrs.get(FINGERPRINT, "unknown"))[:8] for study in (first, second)]
     if not forbidding and first.attrs.get(FINGERPRINT) != second.attrs.get(FINGERPRINT):
         forbidding = [f"data and splits: {data[0]} -> {data[1]}", *_of_seed(allowed)]

@@ -69,7 +69,9 @@ def ensure_study(
             )
     else:
         study_id = found.id
-        refuse_other_spec(name, found.spec, document)
+        if found.spec != document:
+            kind = type(spec)
+            refuse_other_spec(name, spelled_out(found.spec, kind), spelled_out(document, kind))
     new_revision = ensure_revision(connection, study_id, document, plugins)
     if found is None:
         record(connection, study_id, "study_created", now, name=name)
@@ -93,6 +95,14 @@ def refuse_other_spec(name: str, stored: Any, wanted: Any) -> None:
             + (f"; and {more} more" if more > 0 else "")
             + "); give the changed one another name with --name"
         )
+
+
+def spelled_out(document: Any, kind: "type[StudySpec]") -> Any:
+    """Return a stored spec with every default in it; as it is where it cannot be read here."""
+    try:
+        return json.loads(kind.model_validate(document).model_dump_json())
+    except ValueError:
+        return document
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:

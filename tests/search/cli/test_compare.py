@@ -23,6 +23,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
             "shorter-text": {"task": {"kind": "mlm", "seq_len": 32}},
             "faster": {"training": {"learning_rate": 0.5}},
             "other-data": {"seed": 1},
+            "swept": {"recipe": "sweep"},
         }.items():
             study_id = store_factory.fill(
                 opened,
@@ -78,6 +79,7 @@ def test__compare__json__strict_with_intervals_of_what_both_trained(
     [
         ("shorter-text", "task.seq_len: 64 -> 32"),
         ("faster", "training.learning_rate: 0.012 -> 0.5"),
+        ("swept", 'recipe: "shared" -> "sweep"'),
         ("other-data", "data and splits: d1 -> d2; seed: 0 -> 1 (draws the evaluation windows)"),
     ],
 )

@@ -1,9 +1,13 @@
+import json
+
 import pytest
 import store_factory
+from sqlalchemy import update
 
 from search.errors import InputError, NothingThereError
 from search.rows import VerdictRow
 from search.store.studies import differences
+from search.store.tables import Study
 
 
 def test__ensure_study__same_name_and_spec__continues(store):
@@ -133,3 +137,16 @@ def test__set_study_state__is_kept_with_its_reason(store):
     assert store.events()[-1]["data"] == {"state": "completed", "reason": "space used up"}
     with pytest.raises(NothingThereError):
         store.set_study_state(99, "paused", None)
+
+
+def test__ensure_study__stored_with_its_defaults_spelled_out__is_the_same_study(store):
+    spec = store_factory.study_spec()
+    first = store.ensure_study("demo", spec, store_factory.PLUGINS)
+    document = json.loads(spec.model_dump_json())
+    assert document != first.spec
+    with store.writing() as connection:
+        connection.execute(update(Study).values(spec=document))
+    assert store.ensure_study("demo", spec, store_factory.PLUGINS).id == first.id
+    changed = store_factory.study_spec(match="params")
+    with pytest.raises(InputError, match=r'another spec \(match: "none" -> "params"\)'):
+        store.ensure_study("demo", changed, store_factory.PLUGINS)
