@@ -54,12 +54,12 @@ def test__pairing__too_little_in_common__none(left, right, first):
     assert pairing_of(arm("sepconv", left), arm("bproj", right, first)) is None
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.4, 0.95])
-@pytest.mark.parametrize("n", [3, 4, 7])
+@pytest.mark.parametrize("rho", [0.0, 0.95])
+@pytest.mark.parametrize("n", [3, 6])
 def test__compare__seeds_that_move_together_or_not__the_rule_covers(rho, n):
     generator = np.random.default_rng(int(100 * rho) + n)
     covered = []
-    for _ in range(500):
+    for _ in range(250):
         common = generator.standard_normal(n)
         sides = (
             np.sqrt(rho) * common + np.sqrt(1 - rho) * generator.standard_normal(n)
@@ -68,7 +68,7 @@ def test__compare__seeds_that_move_together_or_not__the_rule_covers(rho, n):
         arms = [arm(name, values) for name, values in zip(("sepconv", "bproj"), sides, strict=True)]
         interval = compare("rival", *arms).difference.interval(0.95)
         covered.append(interval.low <= 0 <= interval.high)
-    assert 0.92 < np.mean(covered) < 0.985
+    assert 0.9 < np.mean(covered) < 0.985
 
 
 def test__compare__seeds_that_move_together__a_difference_that_their_noise_hides_is_found():
