@@ -96,3 +96,14 @@ def test__build__what_cannot_be__one_line_and_code_2(capsys, arguments, words):
     done = call(capsys, "theory", "build", *arguments)
     assert done.code == 2
     assert words in done.error_line
+
+
+def test__soften__hotter__ids_come_within_the_tolerance(capsys):
+    found = json.loads(call(capsys, "theory", "soften", "--json").out)
+    *_, last = [row for row in found["rows"] if row["quantizer_eps"] == 2**-10]
+    assert last["inverse_temperature"] == found["sufficient_inverse_temperature"]
+    errors = [row["ids"] for row in found["rows"][:7]]
+    assert errors[-1] <= found["tolerance"] < errors[0]
+    text = call(capsys, "theory", "soften", "--tolerance", "0.1").out
+    assert "suffices for ids within 0.1" in text.splitlines()[0]
+    assert len(text.splitlines()) == 2 + 1 + 7 + 3
