@@ -102,13 +102,13 @@ class MixerTraits(FrozenModel):
     """
 
     reach: int | Literal["global"]
+    reach_causal: int | Literal["global"] | None = None
     linear: bool
     position_aware: bool
     causal: bool
     fixed_length: bool
     cost: Literal["n", "n log n", "n^2"]
     source: str
-    reach_causal: int | Literal["global"] | None = None
 
     def reach_as_built(self, *, causal: bool) -> int | Literal["global"]:
         """Return the reach of a mixer built with this `causal`."""

@@ -104,7 +104,8 @@ def show_mixer(
     write(f"\n{_first_paragraph(_plugin(entry))}")
     write("")
     for name, value in _claims(entry).items():
-        write(f"{name:<16}{_words(value)}")
+        if value is not None:
+            write(f"{name:<16}{_words(value)}")
     if card is None:
         write(f"\ncost at d_model 64, seq_len 64: {_cost_line(entry)}")
     else:
