@@ -9,6 +9,7 @@ import typer
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, json_text, print_json, save, table, write
 from search.cli.theory_build import build_network
+from search.cli.theory_plot import plot_sweep
 from search.cli.theory_soften import soften_network
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ app = typer.Typer(
 
 app.command("build")(build_network)
 app.command("soften")(soften_network)
+app.command("plot")(plot_sweep)
 
 FeaturesOption = Annotated[
     int, typer.Option("--d", min=1, metavar="D", help="Features of a token.")
