@@ -17,8 +17,8 @@ class FTest:
     """An F-test: the ratio of two mean squares, their degrees of freedom, and its p-value."""
 
     f: float
-    df1: int
-    df2: int
+    df1: float
+    df2: float
     p_value: float
 
 
@@ -45,6 +45,32 @@ def f_test(effect: Squares, error: Squares) -> FTest | None:
         return None
     f = effect.mean / error.mean
     return FTest(f, effect.df, error.df, float(stats.f.sf(f, effect.df, error.df)))
+
+
+def seeds_f_test(table: np.ndarray) -> FTest | None:
+    """Tests whether groups differ, seeds as blocks, though groups may differ in their noise.
+
+    The F of the groups against groups x seeds, with both degrees of freedom times the epsilon of
+    Greenhouse and Geisser (1959): 1 where all differences between groups vary alike, 1 / (k - 1)
+    at worst. None where nothing varies.
+
+    Args:
+        table: One mean for each group and seed, (k, n).
+    """
+    k, n = table.shape
+    if k < 2 or n < 2:
+        return None
+    rest = _interaction(table)
+    error = Squares(_squares(rest, table), (k - 1) * (n - 1))
+    means = table.mean(axis=1)
+    plain = f_test(Squares(n * float(((means - means.mean()) ** 2).sum()), k - 1), error)
+    if plain is None:
+        return None
+    spread = rest @ rest.T
+    epsilon = float(np.trace(spread) ** 2 / ((k - 1) * (spread**2).sum()))
+    epsilon = min(1.0, max(1.0 / (k - 1), epsilon))
+    df1, df2 = epsilon * plain.df1, epsilon * plain.df2
+    return FTest(plain.f, df1, df2, float(stats.f.sf(plain.f, df1, df2)))
 
 
 def residual(model: np.ndarray, y: np.ndarray) -> Squares:
@@ -93,9 +119,13 @@ def indicators(groups: Sequence[int]) -> np.ndarray:
 
 def two_way_residual(table: np.ndarray) -> Squares:
     """Cell x seed interaction of a complete table (cells, seeds): noise, with seeds as blocks."""
-    rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
     n_cells, n_seeds = table.shape
-    return Squares(_squares(rest, table), (n_cells - 1) * (n_seeds - 1))
+    return Squares(_squares(_interaction(table), table), (n_cells - 1) * (n_seeds - 1))
+
+
+def _interaction(table: np.ndarray) -> np.ndarray:
+    rest: np.ndarray = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return rest
 
 
 def _squares(rest: np.ndarray, values: np.ndarray) -> float:

@@ -6,7 +6,8 @@ it is read on the selection split, and none of it is a verdict of the study.
 
 The *count* is tested by a one-way analysis of variance over the counts, the *position given the
 count* by what the layers explain beside them. With several seeds of each stack the error of both is
-that of the seeds, and position is all that differs between stacks of one count.
+that of the seeds, and position is all that differs between stacks of one count. The counts' degrees
+of freedom are then lowered by how much they differ in their noise.
 
 A *layer averaged over the design* is the main effect: the mean of the stacks that have it cheap
 minus the mean of the others. A *layer in the stack* is the difference between the pick and the
@@ -29,6 +30,7 @@ from search.answers.anova import (
     f_test,
     indicators,
     residual,
+    seeds_f_test,
     two_way_residual,
 )
 from search.answers.design_error import (
@@ -142,7 +144,7 @@ def design_of(
         return None
     error = error_of(table)
     placed = table.only(with_company(table))
-    count_test = count_test_of(table if error.agrees else placed)
+    count_test, count_reason = count_test_of(table, placed, error)
     position_test, together_test = place_tests_of(placed)
     moves = moves_of(table, _of_places(placed, error))
     codes = {row.mixers: row.code for row in rows}
@@ -158,7 +160,7 @@ def design_of(
         counts=counts_of(table, error),
         count_test=count_test,
         count_word=_matters(count_test),
-        count_reason="" if error.agrees else WITHOUT_LONELY,
+        count_reason=count_reason,
         position_test=position_test,
         position_word=_position_word(position_test, moves, question),
         together_test=together_test,
@@ -168,13 +170,27 @@ def design_of(
     )
 
 
-def count_test_of(table: Table) -> FTest | None:
-    """Whether the means by count differ: between counts against within, or against the seeds."""
+def count_test_of(table: Table, placed: Table, error: DesignError) -> tuple[FTest | None, str]:
+    """Whether the means by count differ, and what the test leaves out.
+
+    With several seeds their noise is seen, whether or not stacks differ in it; with one seed, and
+    where they do, only the counts of several stacks are compared.
+    """
+    if len(table.seeds) > 1:
+        counts = np.array(table.counts)
+        means = [table.y[counts == n].mean(axis=0) for n in sorted(set(counts))]
+        return seeds_f_test(np.array(means)), ""
+    if error.agrees:
+        return one_noise_test_of(table), ""
+    return one_noise_test_of(placed), WITHOUT_LONELY
+
+
+def one_noise_test_of(table: Table) -> FTest | None:
+    """Between counts against within them, with one seed of each stack."""
     if len(table.runs) < FEWEST_RUNS:
         return None
-    within = _scaled(residual(indicators(table.counts), table.means), table)
-    between = _scaled(residual(np.ones((len(table.runs), 1)), table.means), table) - within
-    return f_test(between, two_way_residual(table.y) if len(table.seeds) > 1 else within)
+    within = residual(indicators(table.counts), table.means)
+    return f_test(residual(np.ones((len(table.runs), 1)), table.means) - within, within)
 
 
 def place_tests_of(table: Table) -> tuple[FTest | None, FTest | None]:

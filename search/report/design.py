@@ -110,7 +110,7 @@ def test_text(test: FTest | None) -> str:
         return ""
     p = f"p < {SMALLEST_P:g}" if test.p_value < SMALLEST_P else f"p = {test.p_value:.2g}"
     few = few_words(test.df2) if test.p_value <= ALPHA else ""
-    return f"F({test.df1}, {test.df2}) = {test.f:.3g}, {p}{f' ({few})' if few else ''}: "
+    return f"F({test.df1:.3g}, {test.df2:.3g}) = {test.f:.3g}, {p}{f' ({few})' if few else ''}: "
 
 
 def move_text(design: Design, question: Question) -> str:

@@ -10,6 +10,7 @@ from search.answers.anova import (
     f_test,
     indicators,
     residual,
+    seeds_f_test,
     two_way_residual,
 )
 
@@ -78,3 +79,38 @@ def test__two_way_residual__table__is_what_both_margins_leave():
 def test__two_way_residual__stacks_and_seeds_that_only_add__leave_nothing():
     table = np.arange(4.0)[:, None] + np.array([0.1, 0.2, 0.7])
     assert two_way_residual(table).total == 0.0
+
+
+@pytest.mark.parametrize("sds", [(0.01,) * 5, (0.04, 0.005, 0.004, 0.005, 0.01)])
+@pytest.mark.parametrize("n_seeds", [3, 4, 8])
+def test__seeds_f_test__nothing_differs_but_the_noise__is_seldom_significant(sds, n_seeds):
+    generator = np.random.default_rng(1)
+    tables = 3.0 + np.array(sds)[:, None] * generator.standard_normal((600, 5, n_seeds))
+    tables += 0.01 * generator.standard_normal((600, 1, n_seeds))
+    wrong = sum(seeds_f_test(table).p_value <= 0.05 for table in tables)
+    assert wrong <= stats.binom.ppf(0.999, 600, 0.06)
+
+
+def test__seeds_f_test__two_groups__is_the_paired_t_test_squared():
+    left, right = np.array([1.0, 2.0, 4.0, 5.0]), np.array([3.0, 3.1, 5.2, 8.3])
+    t = stats.ttest_rel(left, right)
+    found = seeds_f_test(np.stack([left, right]))
+    assert found.f == pytest.approx(t.statistic**2)
+    assert found.p_value == pytest.approx(t.pvalue)
+    assert (found.df1, found.df2) == (1, 3)
+
+
+@given(st.integers(0, 2**16), st.integers(2, 6), st.integers(2, 6))
+def test__seeds_f_test__any_table__lies_between_the_plain_and_the_most_careful_test(seed, k, n):
+    table = np.random.default_rng(seed).standard_normal((k, n))
+    found = seeds_f_test(table)
+    effect = Squares(n * float(np.var(table.mean(axis=1)) * k), k - 1)
+    plain = f_test(effect, two_way_residual(table))
+    assert found.f == pytest.approx(plain.f)
+    assert 1 - 1e-9 <= found.df1 <= k - 1 + 1e-9
+    assert found.df2 / found.df1 == pytest.approx(n - 1)
+
+
+@pytest.mark.parametrize("table", [np.ones((1, 4)), np.ones((3, 1)), np.ones((3, 4))])
+def test__seeds_f_test__no_noise_to_hold_against__none(table):
+    assert seeds_f_test(table) is None
