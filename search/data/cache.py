@@ -19,6 +19,7 @@ from search.errors import InputError
 
 T = TypeVar("T")
 
+ATTEMPTS = 10
 MANIFEST = "manifest.json"
 TEMPORARY = ".writing-"
 STALE_S = 24 * 3600.0
@@ -53,12 +54,15 @@ def cached(root: Path, name: str, build: Callable[[Path], None], load: Callable[
         InputError: The cache folder cannot be written.
     """
     entry = root / name
-    for _ in range(3):
+    for _ in range(ATTEMPTS):
         if intact(entry):
             try:
-                return load(entry)
+                value = load(entry)
             except FileNotFoundError:
                 continue  # another process replaced the entry between check and read
+            if intact(entry):  # and nothing changed it meanwhile
+                return value
+            continue
         try:
             store(root, entry, build)
         except OSError as error:
@@ -108,7 +112,7 @@ def publish(folder: Path, entry: Path) -> None:
     try:
         folder.rename(entry)
     except OSError:
-        if not intact(entry):
+        if not entry.exists():
             raise
 
 
