@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from mixers.theory import checks, expected
+from mixers.theory import checks, checks_across, expected
 from mixers.theory.cases import EXHAUSTIVE_UP_TO, Selection, cases, select
 from mixers.theory.checks import Check, Claim
 from mixers.theory.context import shift_layers
@@ -119,11 +119,11 @@ def watchers(
     """Return the checks that apply."""
     every = selection.sampled is None
     kinds: list[type[Check]] = [checks.Quantizer] if is_network else []
-    kinds += [checks.Categories, checks.DistinctWithin, checks.DistinctAcross]
+    kinds += [checks_across.Categories, checks.DistinctWithin, checks_across.DistinctAcross]
     if sizes.theorem == 2:
         kinds += [checks.InsideInterval, checks.BelowInterval, checks.OutsideInterval]
         kinds += [checks.NegativesStay, checks.Equivariance]
-    kinds += [checks.TopIds, checks.ActingLayers]
+    kinds += [checks_across.TopIds, checks.ActingLayers]
     kinds += [checks.SparseEqual] if is_network else []
     found = [kind(sizes, is_exhaustive=every) for kind in kinds]
     n_shifts = sizes.n_layers["shifts"]
@@ -145,10 +145,10 @@ def watchers(
 def rows(watching: list[Check]) -> Iterator[Claim]:
     """Yield the claims of the checks; some have two."""
     for check in watching:
-        if isinstance(check, checks.TopIds):
+        if isinstance(check, checks_across.TopIds):
             yield check.bounds()
         yield check.result()
-        if isinstance(check, checks.DistinctAcross):
+        if isinstance(check, checks_across.DistinctAcross):
             yield check.gap()
 
 
