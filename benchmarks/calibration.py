@@ -25,6 +25,7 @@ from typing import Any
 
 from benchmarks.calibration_table import summary, table
 from benchmarks.replay import quick_strategy, spend
+from benchmarks.rows import read_rows
 from benchmarks.worlds import TOLERANCE, WORLDS, Sample, World
 from search.answers.arms import arms_of, finalists_of
 from search.answers.design import design_of
@@ -69,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     replays = QUICK if options.quick else options.replays
     path = options.out / "calibration.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    rows = read_rows(path)
     done = {(row["world"], row["strategy"], row["budget"], row["replays"]) for row in rows}
     share_copies()
     studies = product(options.budgets, options.worlds, options.strategies)

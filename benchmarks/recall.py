@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
 from search.messages import TrialConfig
@@ -107,13 +108,6 @@ def facts_of(study: StudySpec) -> dict[str, Any]:
 def key_of(row: dict[str, Any]) -> dict[str, Any]:
     """What identifies a training."""
     return {name: value for name, value in row.items() if name not in MEASURED}
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Reads what earlier calls trained."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def table(

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
 from search.messages import TrialConfig, TrialFailure, TrialResult
@@ -127,13 +128,6 @@ def facts_of(study: StudySpec) -> dict[str, Any]:
 def key_of(row: dict[str, Any]) -> str:
     """Identifies a training."""
     return json.dumps({k: v for k, v in row.items() if k not in ("outcome", "loss", "accuracy")})
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Reads what earlier calls trained."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def table(
