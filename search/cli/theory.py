@@ -2,13 +2,14 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, json_text, print_json, save, table, write
 from search.cli.theory_build import build_network
+from search.cli.theory_options import DeltaOption, FeaturesOption, TheoremOption, TokensOption
 from search.cli.theory_plot import plot_sweep
 from search.cli.theory_soften import soften_network
 
@@ -26,18 +27,6 @@ app = typer.Typer(
 app.command("build")(build_network)
 app.command("soften")(soften_network)
 app.command("plot")(plot_sweep)
-
-FeaturesOption = Annotated[
-    int, typer.Option("--d", min=1, metavar="D", help="Features of a token.")
-]
-TokensOption = Annotated[int, typer.Option("--n", min=2, metavar="N", help="Tokens.")]
-DeltaOption = Annotated[
-    str, typer.Option("--delta", metavar="1/K", help="Width of the cubes: 1/2, 1/3, ...")
-]
-TheoremOption = Annotated[
-    Literal["2", "3"],
-    typer.Option("--theorem", help="2: permutation-equivariant; 3: with positions."),
-]
 
 
 @app.command("verify")

@@ -1,12 +1,13 @@
 """`search theory build`: the network that approximates a given function."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from search.cli.options import JsonOption
 from search.cli.output import note, print_json, write
+from search.cli.theory_options import FeaturesOption, TheoremOption, TokensOption
 
 if TYPE_CHECKING:
     from mixers.theory.cubes import Function
@@ -24,8 +25,8 @@ def build_network(
             help="mean, centred, previous (--theorem 3), or a function of tensors (B, n, d).",
         ),
     ] = "mean",
-    d: Annotated[int, typer.Option("--d", min=1, metavar="D", help="Features of a token.")] = 1,
-    n: Annotated[int, typer.Option("--n", min=2, metavar="N", help="Tokens.")] = 2,
+    d: FeaturesOption = 1,
+    n: TokensOption = 2,
     delta: Annotated[
         str | None,
         typer.Option("--delta", metavar="1/K", help="Width of the cubes; else --eps chooses it."),
@@ -36,10 +37,7 @@ def build_network(
             "--eps", min=1e-6, metavar="E", help="Halve delta until d_2(f, cubes) <= E/3."
         ),
     ] = 0.1,
-    theorem: Annotated[
-        Literal["2", "3"],
-        typer.Option("--theorem", help="2: permutation-equivariant; 3: with positions."),
-    ] = "2",
+    theorem: TheoremOption = "2",
     folder: Annotated[
         Path | None,
         typer.Option(

@@ -1,9 +1,11 @@
 """`search theory plot`: the ids of a sequence before, during and after the shifts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from search.cli.theory_options import DeltaOption, FeaturesOption, TheoremOption, TokensOption
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,15 +19,10 @@ def plot_sweep(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Draw to: .html, .png, .svg or .pdf.")
     ],
-    d: Annotated[int, typer.Option("--d", min=1, metavar="D", help="Features of a token.")] = 2,
-    n: Annotated[int, typer.Option("--n", min=2, metavar="N", help="Tokens.")] = 3,
-    delta: Annotated[
-        str, typer.Option("--delta", metavar="1/K", help="Width of the cubes: 1/2, 1/3, ...")
-    ] = "1/4",
-    theorem: Annotated[
-        Literal["2", "3"],
-        typer.Option("--theorem", help="2: permutation-equivariant; 3: with positions."),
-    ] = "2",
+    d: FeaturesOption = 2,
+    n: TokensOption = 3,
+    delta: DeltaOption = "1/4",
+    theorem: TheoremOption = "2",
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the sequence.")] = 0,
 ) -> None:
     """Draw the ids of the tokens of one random sequence after each layer that acts."""

@@ -1,11 +1,12 @@
 """`search theory soften`: what softmax and ReLU cost in place of hardmax and jumps."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from search.cli.options import JsonOption
 from search.cli.output import RIGHT, print_json, table, write
+from search.cli.theory_options import TheoremOption, TokensOption
 
 if TYPE_CHECKING:
     from mixers.theory.soften import Softness
@@ -17,14 +18,11 @@ EPS_BITS = (3, 5, 7, 10)
 
 def soften_network(
     d: Annotated[int, typer.Option("--d", min=2, metavar="D", help="Features of a token.")] = 2,
-    n: Annotated[int, typer.Option("--n", min=2, metavar="N", help="Tokens.")] = 2,
+    n: TokensOption = 2,
     delta: Annotated[
         str, typer.Option("--delta", metavar="1/K", help="Width of the cubes: 1/2, 1/4, ...")
     ] = "1/2",
-    theorem: Annotated[
-        Literal["2", "3"],
-        typer.Option("--theorem", help="2: permutation-equivariant; 3: with positions."),
-    ] = "2",
+    theorem: TheoremOption = "2",
     tolerance: Annotated[
         float,
         typer.Option("--tolerance", min=1e-12, metavar="T", help="Error of ids to be reached."),
