@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search.figures.style import noted
+from search.figures.style import FONT, noted, square_of_tokens
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Strengths = Sequence[Sequence[float]]
 
-SIDE = 620
 TILE = 190
 FLOOR = -8.0
 """Weaker by more than this many powers of ten than the strongest: drawn as nothing."""
@@ -44,24 +43,8 @@ def influence_figure(card: Card) -> Figure:
             colorbar={"title": {"text": "log10"}},
         )
     )
-    figure.update_layout(
-        template="plotly_white",
-        title={
-            "text": f"{card.kind}: who moves whom",
-            "subtitle": {"text": f"d_model {card.d_model}, {len(card.influence)} tokens"},
-            "x": 0.01,
-            "y": 0.95,
-        },
-        width=SIDE + 100,
-        height=SIDE + 100,
-        margin={"l": 80, "r": 30, "t": 95, "b": 95},
-        font={"family": "DejaVu Sans, Verdana, sans-serif", "size": 13},
-        plot_bgcolor="#EEEEEE",
-    )
-    figure.update_xaxes(title_text="token", constrain="domain", showgrid=False)
-    figure.update_yaxes(
-        title_text="output", autorange="reversed", scaleanchor="x", showgrid=False, zeroline=False
-    )
+    subtitle = f"d_model {card.d_model}, {len(card.influence)} tokens"
+    square_of_tokens(figure, f"{card.kind}: who moves whom", subtitle)
     return noted(figure, NOTE)
 
 
@@ -91,7 +74,7 @@ def influence_grid(influence: Mapping[str, Strengths], columns: int = 5) -> Figu
         width=columns * TILE + 100,
         height=rows * (TILE + 30) + 40,
         margin={"l": 20, "r": 20, "t": 40, "b": 20},
-        font={"family": "DejaVu Sans, Verdana, sans-serif", "size": 13},
+        font=FONT,
         plot_bgcolor="#EEEEEE",
         coloraxis={
             "colorscale": "Viridis",

@@ -82,7 +82,14 @@ def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
             marker={"color": ROLE_COLOURS[role], "size": 10},
             name=ROLE_NAMES[role],
         )
-    return noted(figure, "exploratory: a sampler chose these runs")
+    return noted(figure, f"exploratory: {chosen_by(answer)}")
+
+
+def chosen_by(answer: Answer) -> str:
+    """Who chose the runs of a figure."""
+    if answer.question.is_listed:
+        return "over all stacks of the list"
+    return "a sampler chose these runs"
 
 
 def effects(answer: Answer) -> Figure:
@@ -195,7 +202,7 @@ def heat_map(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     )
     figure.update_xaxes(type="category", showgrid=False)
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    return noted(figure, "raw means of the runs that a sampler chose: a picture, no effect")
+    return noted(figure, f"raw means, {chosen_by(answer)}: a picture, no effect")
 
 
 def _mean(values: Sequence[float] | None) -> float | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.figures.style import noted
+from search.figures.style import noted, square_of_tokens
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from mixers.receptive import Route
 
-SIDE = 620
 NOTE = (
     "Row: the token that receives; column: the token that it sees. Blank: never, "
     "however often the stack is repeated."
@@ -36,26 +35,11 @@ def route_figure(route: Route) -> Figure:
         )
     )
     within = route.seen_after(route.n_layers) / route.n_pairs
-    figure.update_layout(
-        template="plotly_white",
-        title={
-            "text": f"{route.code}: layers until a token sees another",
-            "subtitle": {
-                "text": f"{shortened(route.notation)}; {route.n_tokens} tokens; "
-                f"{within:.0%} of all pairs meet in {route.n_layers} layers"
-            },
-            "x": 0.01,
-            "y": 0.95,
-        },
-        width=SIDE + 100,
-        height=SIDE + 100,
-        margin={"l": 80, "r": 30, "t": 95, "b": 95},
-        font={"family": "DejaVu Sans, Verdana, sans-serif", "size": 13},
-        plot_bgcolor="#EEEEEE",
-    )
-    figure.update_xaxes(title_text="token", constrain="domain", showgrid=False)
-    figure.update_yaxes(
-        title_text="output", autorange="reversed", scaleanchor="x", showgrid=False, zeroline=False
+    square_of_tokens(
+        figure,
+        f"{route.code}: layers until a token sees another",
+        f"{shortened(route.notation)}; {route.n_tokens} tokens; "
+        f"{within:.0%} of all pairs meet in {route.n_layers} layers",
     )
     return noted(figure, NOTE)
 

@@ -37,7 +37,8 @@ ROLE_NAMES = {
     "other": "other architectures",
 }
 INK = "#444444"  # lines that pages draw in the colour of their text
-WIDTH, HEIGHT = 900, 520
+WIDTH, HEIGHT, SIDE_OF_SQUARE = 900, 520, 720
+FONT = {"family": "DejaVu Sans, Verdana, sans-serif", "size": 13}
 
 
 def blank(question: Question, title: str, x: str, y: str) -> Figure:
@@ -52,11 +53,29 @@ def blank(question: Question, title: str, x: str, y: str) -> Figure:
         width=WIDTH,
         height=HEIGHT,
         margin={"l": 80, "r": 30, "t": 95, "b": 95},
-        font={"family": "DejaVu Sans, Verdana, sans-serif", "size": 13},
+        font=FONT,
         legend={"groupclick": "togglegroup"},
     )
     figure.update_xaxes(title_text=x, automargin=True, zeroline=False)
     figure.update_yaxes(title_text=y, automargin=True)
+    return figure
+
+
+def square_of_tokens(figure: Figure, title: str, subtitle: str) -> Figure:
+    """Lays out a heat map whose rows are outputs and whose columns are tokens."""
+    figure.update_layout(
+        template="plotly_white",
+        title={"text": title, "subtitle": {"text": subtitle}, "x": 0.01, "y": 0.95},
+        width=SIDE_OF_SQUARE,
+        height=SIDE_OF_SQUARE,
+        margin={"l": 80, "r": 30, "t": 95, "b": 95},
+        font=FONT,
+        plot_bgcolor="#EEEEEE",
+    )
+    figure.update_xaxes(title_text="token", constrain="domain", showgrid=False)
+    figure.update_yaxes(
+        title_text="output", autorange="reversed", scaleanchor="x", showgrid=False, zeroline=False
+    )
     return figure
 
 
