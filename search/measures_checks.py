@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from search.measures import measure_of
+from search.measures import Measure, measure_of
 
 if TYPE_CHECKING:
     from search.study import StudySpec
@@ -22,37 +22,37 @@ def measure_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
 
 
 def _objective_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
-    for index, name in enumerate(study.objectives):
-        path: Path = ("objectives", index)
-        if name in study.objectives[:index]:
-            yield path, f"objective {name!r} is named twice"
-            continue
-        try:
-            measure = measure_of(study, name)
-        except ValueError as error:
-            yield path, str(error)
-            continue
-        if index == 0 and measure.origin != "metric":
+    for path, measure in _named(study, "objectives", "objective"):
+        if isinstance(measure, str):
+            yield path, measure
+        elif path[1] == 0 and measure.origin != "metric":
             yield (
                 path,
-                f"{name!r} is a cost; the first objective ranks and has the verdicts and the "
-                "tolerance, so put a metric before it, or make the cost a limit",
+                f"{measure.name!r} is a cost; the first objective ranks and has the verdicts and "
+                "the tolerance, so put a metric before it, or make the cost a limit",
             )
 
 
 def _metric_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
-    for index, name in enumerate(study.metrics):
-        path: Path = ("metrics", index)
-        if name in study.metrics[:index]:
-            yield path, f"metric {name!r} is named twice"
+    for path, measure in _named(study, "metrics", "metric"):
+        if isinstance(measure, str):
+            yield path, measure
+        elif measure.origin != "metric":
+            yield path, f"{measure.name!r} is a cost: every trial records it, so leave it out here"
+
+
+def _named(study: StudySpec, field: str, noun: str) -> Iterator[tuple[Path, Measure | str]]:
+    """Yields the path of each name with its measure, or with what is wrong with the name."""
+    names: Sequence[str] = getattr(study, field)
+    for index, name in enumerate(names):
+        path: Path = (field, index)
+        if name in names[:index]:
+            yield path, f"{noun} {name!r} is named twice"
             continue
         try:
-            measure = measure_of(study, name)
+            yield path, measure_of(study, name)
         except ValueError as error:
             yield path, str(error)
-            continue
-        if measure.origin != "metric":
-            yield path, f"{name!r} is a cost: every trial records it, so leave it out here"
 
 
 def _limit_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
