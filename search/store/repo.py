@@ -1,4 +1,7 @@
-"""The store: the only code that opens transactions, and all that other code may ask of it."""
+"""The store: the only code that opens transactions, and all that other code may ask of it.
+
+One class, long because it is the whole contract in one place; its methods do no work of their own.
+"""
 
 import os
 import socket
