@@ -31,7 +31,7 @@ def route_figure(route: Route) -> Figure:
             reversescale=True,
             hoverongaps=False,
             hovertemplate="output %{y} sees token %{x} after %{z} layers<extra></extra>",
-            colorbar={"title": {"text": "layers"}, "tickformat": "d"},
+            colorbar={"title": {"text": "layers"}, "dtick": max(1, most // 8)},
         )
     )
     within = route.seen_after(route.n_layers) / route.n_pairs
