@@ -72,6 +72,9 @@ class Study(Base):
     )
     reason: Mapped[str | None] = mapped_column(doc="Why it ended.")
     attrs: Mapped[dict[str, Any]] = mapped_column(doc="A sampler's notes about the study.")
+    budget: Mapped[str | None] = mapped_column(
+        doc="The budget last asked for, as text; workers that are given none spend this one."
+    )
     busy_s: Mapped[float] = mapped_column(
         doc="Seconds with a live lease, up to `busy_since`.", server_default=text("0")
     )
@@ -128,7 +131,13 @@ class Worker(Base):
     host: Mapped[str] = mapped_column(doc="Host name.")
     pid: Mapped[int] = mapped_column(doc="Process id on that host.")
     devices: Mapped[list[Any]] = mapped_column(doc="Devices it trains on.")
+    slots: Mapped[int] = mapped_column(
+        doc="Trials it can have in hand at once.", server_default=text("1")
+    )
     started_at: Mapped[datetime] = mapped_column(doc="When it registered, UTC.")
+    last_seen_at: Mapped[datetime | None] = mapped_column(
+        doc="Its last sign of life while idle, UTC; busy ones beat with their attempts."
+    )
     closed_at: Mapped[datetime | None] = mapped_column(
         doc="When it said goodbye; none after a kill."
     )
@@ -194,6 +203,12 @@ class Trial(Base):
     training_flops: Mapped[int] = mapped_column(
         doc="FLOPs reserved for its training; once it ended with a result, those spent."
     )
+    requested_steps: Mapped[int | None] = mapped_column(
+        doc="Training steps of the rung that it is to reach; none = all of the study's."
+    )
+    route: Mapped[dict[str, Any] | None] = mapped_column(
+        Document, doc="How far the stack carries information, as found before training."
+    )
     steps: Mapped[int | None] = mapped_column(doc="Training steps made.")
     sequences: Mapped[int | None] = mapped_column(doc="Sequences trained on.")
     seconds: Mapped[float | None] = mapped_column(doc="Seconds of the trial.")
@@ -244,6 +259,10 @@ class Attempt(Base):
     lease_expires_at: Mapped[datetime] = mapped_column(
         doc="When the lease ends, by the database's clock, UTC."
     )
+    resumed_step: Mapped[int] = mapped_column(
+        doc="Step of the checkpoint that it went on from; 0 = from the start.",
+        server_default=text("0"),
+    )
     step: Mapped[int] = mapped_column(doc="Training steps reported so far.")
     n_steps: Mapped[int | None] = mapped_column(doc="Training steps planned.")
     ended_at: Mapped[datetime | None] = mapped_column(doc="When it ended, UTC; none = live.")
@@ -259,6 +278,38 @@ class Attempt(Base):
     result: Mapped[dict[str, Any] | None] = mapped_column(
         Document, doc="The result of an orphan, kept for the record."
     )
+
+
+class Token(Base):
+    """A key to the service; what is kept is its hash."""
+
+    __tablename__ = "tokens"
+    __table_args__ = (
+        one_of("role", ("read", "submit", "admin")),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True, doc="Key.")
+    name: Mapped[str] = mapped_column(unique=True, doc="Whose it is, for people.")
+    role: Mapped[str] = mapped_column(doc="`read`, `submit` or `admin`.")
+    token_hash: Mapped[str] = mapped_column(unique=True, doc="SHA-256 of the token, in hex.")
+    created_at: Mapped[datetime] = mapped_column(doc="When it was made, UTC.")
+    last_used_at: Mapped[datetime | None] = mapped_column(doc="When it was last shown, UTC.")
+    revoked_at: Mapped[datetime | None] = mapped_column(doc="When it was revoked, UTC.")
+
+
+class Audit(Base):
+    """Something that was asked of the service and could change what is stored."""
+
+    __tablename__ = "audit"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - read by SQLAlchemy
+
+    id: Mapped[int] = mapped_column(primary_key=True, doc="Key.")
+    at: Mapped[datetime] = mapped_column(doc="When, UTC.")
+    actor: Mapped[str] = mapped_column(doc="Name of the token, or `local`.")
+    action: Mapped[str] = mapped_column(doc="What was asked.")
+    subject: Mapped[str | None] = mapped_column(doc="The study, trial or token it concerned.")
+    outcome: Mapped[str] = mapped_column(doc="`done`, or why it was refused.")
 
 
 class TrialBlock(Base):
