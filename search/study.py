@@ -96,6 +96,8 @@ class EncoderTemplate(Section):
     """Epsilon of every LayerNorm."""
     bias: bool = True
     """Whether the feed-forward layers have biases."""
+    causal: Annotated[bool, Since(3)] = False
+    """Whether no token sees a later one; mixers that cannot, and task mlm, are refused."""
 
     def stack(self, mixers: Sequence[MixerConfig], sizes: TaskSizes, d_ff: int) -> EncoderSpec:
         """Puts mixers, first layer first, into this encoder.
@@ -119,6 +121,7 @@ class EncoderTemplate(Section):
             embedding_norm=self.embedding_norm,
             dropout=self.dropout,
             norm_eps=self.norm_eps,
+            causal=self.causal,
             blocks=tuple(
                 BlockSpec(mixer=mixer, d_ff=d_ff, activation=self.activation, bias=self.bias)
                 for mixer in mixers
@@ -311,7 +314,12 @@ class StudySpec(Section):
     def fitted(self, config: MixerConfig) -> tuple[MixerConfig, list[Conflict]]:
         """Returns a config resolved for the study's sizes, and what does not fit."""
         sizes = self.mixer_sizes
-        return fitted(config, d_model=sizes["d_model"], max_seq_len=sizes["max_seq_len"])
+        return fitted(
+            config,
+            d_model=sizes["d_model"],
+            max_seq_len=sizes["max_seq_len"],
+            causal=self.encoder.causal,
+        )
 
     @property
     def default_name(self) -> str:

@@ -37,6 +37,12 @@ def resolved_space(study: StudySpec) -> SpaceSpec:
 
 def problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
     """Yields (path, what is wrong and what to do) for everything that no field shows alone."""
+    if study.encoder.causal and study.task.reads_both_sides:
+        yield (
+            ("encoder", "causal"),
+            f"task {study.task.kind} predicts tokens from both sides, and a causal encoder sees "
+            "one; leave causal off, or take a task that is read from left to right, such as mqar",
+        )
     of_space = [
         # The choices of listed architectures are theirs, and so are their problems.
         *(

@@ -86,9 +86,9 @@ class FrozenNetwork:
 
     @property
     def positional(self) -> bool:
-        """Whether positions are added or any mixer claims to be aware of them."""
-        added = self._spec.positions != "none"
-        return added or any(traits.position_aware for traits in self._traits())
+        """Whether positions are added, a causal mask tells them, or any mixer is aware of them."""
+        told = self._spec.positions != "none" or self._spec.causal
+        return told or any(traits.position_aware for traits in self._traits())
 
     @property
     def local_reach(self) -> int:

@@ -53,9 +53,16 @@ class TaskSizes:
 
 
 class TaskConfig(FrozenModel):
-    """Base of every task's config; a subclass sets `kind: Literal["..."]` and its own fields."""
+    """Base of every task's config; a subclass sets `kind: Literal["..."]` and its own fields.
+
+    Attributes:
+        reads_both_sides: Whether the task is defined by what stands on both sides of a token, so
+            that a causal encoder cannot be trained for it.
+    """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+
+    reads_both_sides: ClassVar[bool] = False
 
     kind: str
 

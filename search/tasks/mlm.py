@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class MlmConfig(TaskConfig):
     """Masked language modelling."""
 
+    reads_both_sides: ClassVar[bool] = True
+
     kind: Literal["mlm"] = "mlm"
     data: DataSpec = DataSpec()
     """The text."""

@@ -63,6 +63,7 @@ def test__study_spec__documents_of_the_first_schema__keep_name_and_content():
     assert json.loads(canonical_json(make())).keys().isdisjoint({"limits", "match", "recipe"})
     swept = make("match=params", "space.choices=[attention, sepconv]")
     assert json.loads(canonical_json(swept))["match"] == "params"
+    assert "causal" not in json.loads(canonical_json(make()))["encoder"]
 
 
 def test__study_spec__two_ways_to_write_a_choice__are_one_study():
@@ -70,6 +71,25 @@ def test__study_spec__two_ways_to_write_a_choice__are_one_study():
         "space.choices=[{kind: attention, n_heads: 2}, 'sepconv(kernel_size=31, n_filters=8)']"
     )
     assert make("seed=1").default_name != make("seed=2").default_name
+
+
+def test__causal__mixers_without_a_causal_form__are_refused_by_path():
+    lines = problems(
+        "encoder.causal=true",
+        "space.choices=[attention, fourier]",
+        "space.layers=[{layer: 1, choices: [fourier, sepconv]}]",
+    )
+    paths = ["space.choices.1.fourier", "space.layers.0.choices.0.fourier"]
+    assert [line.split(": ")[0] for line in lines] == paths
+    assert all("looks ahead" in line for line in lines)
+
+
+def test__causal__task_of_both_sides__is_refused_and_of_one_side__builds_causal_stacks():
+    with pytest.raises(InputError, match=r"^encoder\.causal: task mlm .* from both sides"):
+        study_from({"encoder": {"causal": True}})
+    study = study_from({"task": "mqar", "encoder": {"causal": True}})
+    assert study.encoder_spec(study.space.choices[:2]).causal
+    assert not study_from({"task": "mqar"}).encoder_spec(study.space.choices).causal
 
 
 def test__encoder_spec__mixers_of_any_number__fill_the_template():

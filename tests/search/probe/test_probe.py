@@ -220,6 +220,8 @@ def test__probe__order_matters_against_the_traits__is_reported_as_equality_error
 def test__probe__mixer_aware_of_positions__makes_the_network_positional():
     assert small(encoder_of("sepconv", positions="none", **SMALL))["positional"] == 1
     assert small(encoder_of("attention(rotary=true)", positions="none", **SMALL))["positional"] == 1
+    # A causal mask tells places too: each token of a prefix mean sees a prefix of its own.
+    assert small(encoder_of("average", positions="none", causal=True, **SMALL))["positional"] == 1
 
 
 def test__probe__all_layers__first_and_last_points_tell_what_came_when():
