@@ -11,7 +11,7 @@ from search.listed import is_listed, n_trainings
 from search.observer import RunObserver, RunOutcome
 from search.rows import FINAL_STATES, StudyRow, StudyState, TrialRow
 from search.stopping import StopFlag
-from search.worker import Tally
+from search.workers.worker import Tally
 
 if TYPE_CHECKING:
     from search.store.repo import Store

@@ -20,7 +20,7 @@ from search.space import Space
 from search.stopping import INTERRUPTED, StopFlag, stop_on_signals
 from search.tasks.objective import ObjectiveConfig
 from search.training_key import training_key
-from search.worker import Tally, Worker
+from search.workers.worker import Tally, Worker
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec

@@ -19,7 +19,7 @@ from search.runner import Prepared, make_claims, strategy_of
 from search.settings import Settings
 from search.stopping import StopFlag
 from search.store.repo import Store
-from search.worker import OUT_OF_TIME, Worker
+from search.workers.worker import OUT_OF_TIME, Worker
 
 COSTS = Costs(params=0, flops=0, step_s=None, latency_s=None, peak_memory_bytes=0)
 

@@ -4,55 +4,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from search.assignments import Assignment, Ended, Reused
 from search.budget import Budget
 from search.claims import Claims
 from search.errors import SearchError, StoreError
 from search.failure import failure_of
-from search.messages import Progress, Report, TrialFailure, TrialResult
+from search.messages import Message, Progress, TrialFailure, TrialResult
 from search.observer import RunObserver, TrialStart
-from search.rows import Claim, StudyRow, TrialRow
+from search.rows import Claim
 from search.runners import TrialRunner
 from search.stopping import StopFlag
+from search.workers.contract import WorkerStore
+from search.workers.reports import ReportBuffer
 
 if TYPE_CHECKING:
     from search.settings import Settings
 
 OUT_OF_TIME = "time budget used up"
 LOST = "another worker took the trial over"
-REPORT_EVERY_S = 1.0
 RETRIED_CAUSES = frozenset({"hung", "lost"})
 """Causes that say more about the machine than about the trial; others are final at once."""
-
-
-class WorkerStore(Protocol):
-    """The part of the store that a worker uses while a trial runs."""
-
-    def study(self, study: str | int) -> StudyRow:
-        """Reads the study."""
-
-    def rows(self, study: str | int, *, curves: bool) -> Sequence[TrialRow]:
-        """Reads its trials."""
-
-    def heartbeat(self, claim: Claim) -> bool:
-        """Renews the lease; False when the trial was taken over."""
-
-    def report(self, claim: Claim, reports: Sequence[Report | Progress]) -> bool:
-        """Stores reports."""
-
-    def finish(self, claim: Claim, result: TrialResult) -> bool:
-        """Ends the trial with a result."""
-
-    def fail(self, claim: Claim, failure: TrialFailure) -> bool:
-        """Ends the trial as failed."""
-
-    def release(self, claim: Claim, returned: bool, reason: str) -> None:
-        """Gives the claim back."""
 
 
 @dataclass
@@ -151,7 +127,7 @@ class Worker:
         deadline = self._deadline()
         reports = ReportBuffer(self.store, assignment.claim, self.clock)
 
-        def on_message(message: Report | Progress) -> None:
+        def on_message(message: Message) -> None:
             reports.add(message)
             if isinstance(message, Progress):
                 self.observer.progress(message.step, message.steps)
@@ -219,37 +195,6 @@ class Worker:
         finally:
             done.set()
             thread.join()
-
-
-class ReportBuffer:
-    """Sends readings at once and progress now and then, so that a step costs no transaction."""
-
-    def __init__(self, store: WorkerStore, claim: Claim, clock: Callable[[], float]) -> None:
-        self.store = store
-        self.claim = claim
-        self.clock = clock
-        self.waiting: list[Report | Progress] = []
-        self.sent_at = clock()
-
-    def add(self, message: Report | Progress) -> None:
-        """Takes a message."""
-        if isinstance(message, Progress):
-            self.waiting = [m for m in self.waiting if not isinstance(m, Progress)]
-        self.waiting.append(message)
-        due = self.clock() - self.sent_at >= REPORT_EVERY_S
-        if due or (isinstance(message, Report) and message.split == "selection"):
-            self.flush()
-
-    def flush(self) -> None:
-        """Sends what waits; while the store is away it goes on waiting."""
-        self.sent_at = self.clock()
-        if not self.waiting:
-            return
-        try:
-            self.store.report(self.claim, self.waiting)
-        except StoreError:
-            return
-        self.waiting = []
 
 
 def start_of(assignment: Assignment) -> TrialStart:

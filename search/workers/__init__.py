@@ -1,0 +1,1 @@
+"""Workers: processes that claim trials, have them trained and bring back what came of it."""
