@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from mixers import parse_architecture
-from search.messages import Progress, Report, TrialConfig, TrialResult
+from search.messages import Message, Report, TrialConfig, TrialResult
 from search.recipe import build_optimizer, reading_steps
 from search.study import StudySpec
 from search.tasks.base import Task
@@ -86,7 +86,7 @@ def lightning(config: TrialConfig) -> Run:
     """The training of a trial, as ``run_trial`` does it."""
     run = Run()
 
-    def note(message: Report | Progress) -> None:
+    def note(message: Message) -> None:
         if isinstance(message, Report) and message.split == "selection":
             run.curve.append((message.step, message.metrics["loss"]))
 

@@ -24,7 +24,7 @@ import threading
 import time
 
 from search.memory import limit_data, resident_bytes
-from search.messages import PlanTiming, Progress, Report, TrialResult
+from search.messages import Message, PlanTiming, Progress, TrialResult
 from search.wire import Done, Lines, Ready, Run, Told
 
 PROGRESS_EVERY_S = 0.2
@@ -71,8 +71,8 @@ class Child:
             return time_steps(job.config, job.plan_steps)
         return run_trial(job.config, report=self.tell, should_stop=lambda: self.stop_reason)
 
-    def tell(self, message: Report | Progress) -> None:
-        """Passes a report on at once, and progress a few times a second."""
+    def tell(self, message: Message) -> None:
+        """Passes a message on at once, but progress only a few times a second."""
         now = time.monotonic()
         if isinstance(message, Progress):
             if now - self._told_at < PROGRESS_EVERY_S and message.step < message.steps:

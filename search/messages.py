@@ -19,9 +19,21 @@ from search.rows import DocumentSums
 from search.study import StudySpec
 from search.tasks.base import Split
 
-Outcome = Literal["completed", "diverged", "stopped"]
+Outcome = Literal["completed", "pruned", "diverged", "stopped"]
 Cause = Literal["error", "out_of_memory", "hung", "lost", "proof"]
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+
+
+class CheckpointPlan(FrozenModel):
+    """Where and how often a trial's training is saved, so that another attempt can go on.
+
+    ``folder`` is the trial's own, ``every_s`` the seconds between two checkpoints. ``key`` names
+    the training (architecture, training key, seed): a checkpoint of another one is never read.
+    """
+
+    folder: str
+    every_s: Annotated[float, Field(ge=0.0)]
+    key: str
 
 
 class TrialConfig(FrozenModel):
@@ -29,7 +41,8 @@ class TrialConfig(FrozenModel):
 
     ``seed`` decides initialisation, order and masking of the training data and dropout; the
     study's own seed draws evaluation windows, masks and probe contexts. ``splits`` are read at the
-    end of a completed trial.
+    end of a completed trial. With ``checkpoints`` the training goes on from the newest one and
+    saves its own; ``until`` ends it after that step as ``pruned``, with its checkpoint kept.
     """
 
     study: StudySpec
@@ -40,6 +53,8 @@ class TrialConfig(FrozenModel):
     device: str = "cpu"
     cache_dir: str
     check_proof: bool = True
+    checkpoints: CheckpointPlan | None = None
+    until: Annotated[int, Field(ge=1)] | None = None
 
 
 class Timing(FrozenModel):
@@ -82,10 +97,14 @@ class Timing(FrozenModel):
 
 
 class Progress(FrozenModel):
-    """The training stands after ``step`` of ``steps`` optimiser steps."""
+    """The training stands after ``step`` of ``steps`` optimiser steps.
+
+    ``checkpoint_step`` is the step of the newest checkpoint, None while there is none.
+    """
 
     step: int
     steps: int
+    checkpoint_step: int | None = None
 
 
 class Report(FrozenModel):
@@ -97,6 +116,22 @@ class Report(FrozenModel):
     step: int
     split: Literal["train", "selection"]
     metrics: dict[str, float]
+
+
+class Resumed(FrozenModel):
+    """This attempt went on from a checkpoint after ``step`` steps; sent once, before all else."""
+
+    step: int
+
+
+class Warned(FrozenModel):
+    """Something went wrong that the trial can do without, in words."""
+
+    text: OneLine
+
+
+Message = Progress | Report | Resumed | Warned
+"""What a trial says while it runs."""
 
 
 class Costs(FrozenModel):
@@ -150,9 +185,10 @@ class MixerProof(FrozenModel):
 
 
 class TrialResult(FrozenModel):
-    """A trial that reached an end of its own: completed, diverged or stopped.
+    """A trial that reached an end of its own: completed, pruned, diverged or stopped.
 
-    ``steps`` and ``sequences`` count what was trained, ``seconds`` the wall time of the trial.
+    ``steps`` and ``sequences`` count what was trained, ``seconds`` the wall time of the trial, over
+    all attempts whose work is in it; the last one went on from step ``resumed_step``.
     ``evaluations`` holds the metrics of each split that was read at the end (of what there was
     time for when the trial was stopped: the last selection reading), ``documents`` the sums of
     the study's objective by document, of the same splits. ``proof`` is absent for a
@@ -171,6 +207,7 @@ class TrialResult(FrozenModel):
     proof: MixerProof | None
     environment: dict[str, str]
     stages: dict[str, float] = Field(default_factory=dict)
+    resumed_step: int = 0
 
 
 class TrialFailure(FrozenModel):

@@ -13,7 +13,7 @@ from mixers.registry import code_value
 from search.assignments import Assignment, splits_of
 from search.errors import InputError
 from search.failure import failure_of
-from search.messages import Costs, Progress, Report, TrialFailure, TrialResult
+from search.messages import Costs, Message, Report, TrialFailure, TrialResult
 from search.tasks.base import Split
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ObjectiveRunner:
         self,
         assignment: Assignment,
         *,
-        on_message: Callable[[Report | Progress], None],
+        on_message: Callable[[Message], None],
         should_stop: Callable[[], str | None],
     ) -> Outcome:
         """Calls the function once; an exception of it is a failed trial, never one of ours."""

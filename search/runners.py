@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from search.assignments import Assignment, splits_of
 from search.messages import (
+    Message,
     PlanTiming,
-    Progress,
-    Report,
     TrialConfig,
     TrialFailure,
     TrialResult,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from search.slot import Slot
     from search.study import StudySpec
 
-OnMessage = Callable[[Report | Progress], None]
+OnMessage = Callable[[Message], None]
 ShouldStop = Callable[[], str | None]
 
 

@@ -20,7 +20,7 @@ from typing import Self
 from search.child_process import ChildProcess
 from search.devices import device_variables
 from search.failure import one_line
-from search.messages import PlanTiming, Progress, Report, TrialConfig, TrialFailure, TrialResult
+from search.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
 from search.wire import ANSWERS, Done, Ready, Run, Stop, Told
 
 HANG_S = 900.0
@@ -95,7 +95,7 @@ class Slot:
     def run(
         self,
         config: TrialConfig,
-        on_message: Callable[[Report | Progress], None],
+        on_message: Callable[[Message], None],
         should_stop: Callable[[], str | None],
         grace_s: float = GRACE_S,
     ) -> TrialResult | TrialFailure:
@@ -141,7 +141,7 @@ class Slot:
     def _exchange(
         self,
         job: Run,
-        on_message: Callable[[Report | Progress], None],
+        on_message: Callable[[Message], None],
         should_stop: Callable[[], str | None],
         grace_s: float,
     ) -> Outcome:
@@ -161,7 +161,7 @@ class Slot:
         self,
         child: ChildProcess,
         job: Run,
-        on_message: Callable[[Report | Progress], None],
+        on_message: Callable[[Message], None],
         should_stop: Callable[[], str | None],
         grace_s: float,
     ) -> Outcome:

@@ -23,7 +23,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
-from search.messages import Progress, Report
+from search.messages import Message, Progress, Report
 from search.recipe import build_optimizer, reading_steps
 from search.stepclock import StepClock
 
@@ -79,7 +79,7 @@ class TrainingModule(pl.LightningModule):
         training: TrainingSpec,
         *,
         read: Callable[[nn.Module], Metrics],
-        report: Callable[[Report | Progress], None],
+        report: Callable[[Message], None],
         should_stop: Callable[[], str | None],
     ) -> None:
         super().__init__()
@@ -188,7 +188,7 @@ def train(
     device: str,
     precision: Precision,
     read: Callable[[nn.Module], Metrics],
-    report: Callable[[Report | Progress], None],
+    report: Callable[[Message], None],
     should_stop: Callable[[], str | None],
 ) -> Training:
     """Trains ``model`` in place and says how it ended.

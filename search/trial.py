@@ -24,10 +24,9 @@ from search.latency import device_name, time_latency
 from search.memory import peak_bytes, release, reset_peak
 from search.messages import (
     Costs,
+    Message,
     PlanTiming,
     ProbeReading,
-    Progress,
-    Report,
     Timing,
     TrialConfig,
     TrialFailure,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from search.rows import DocumentSums
     from search.tasks.base import Split, Task, TaskConfig
 
-Reporter = Callable[[Report | Progress], None]
+Reporter = Callable[[Message], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
 Outcome = TypeVar("Outcome")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from mixers.config import FrozenModel
-from search.messages import PlanTiming, Progress, Report, TrialConfig, TrialFailure, TrialResult
+from search.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
 
 
 class Run(FrozenModel):
@@ -34,10 +34,10 @@ class Ready(FrozenModel):
 
 
 class Told(FrozenModel):
-    """Child to slot: a trial's progress or a reading."""
+    """Child to slot: what a trial says while it runs."""
 
     type: Literal["told"] = "told"
-    message: Progress | Report
+    message: Message
 
 
 class Done(FrozenModel):

@@ -5,15 +5,24 @@ One class, long because it is the whole contract in one place; its methods do no
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine
 
 from search.errors import StoreError
-from search.rows import Claim, CommitOutcome, Counts, StudyRow, StudyState, TrialRow, VerdictRow
-from search.store import claiming, leases, query, reading, results, studies, workers
+from search.rows import (
+    Claim,
+    CommitOutcome,
+    Counts,
+    StudyRow,
+    StudyState,
+    TrialRow,
+    TrialState,
+    VerdictRow,
+)
+from search.store import claiming, leases, operations, query, reading, results, studies, workers
 from search.store.address import Address, parse_address
 from search.store.engine import database_time, make_engine
 from search.store.engine import reading as read_transaction
@@ -24,7 +33,7 @@ from search.store.views import find_view
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
-    from search.messages import Progress, Report, TrialFailure, TrialResult
+    from search.messages import Message, TrialFailure, TrialResult
     from search.study import StudySpec
 
 LEASE_S = 90.0
@@ -157,6 +166,47 @@ class Store:
         with self.writing(study_id) as connection:
             studies.set_study_state(connection, study_id, state, reason)
 
+    def change_state(self, study_id: int, wish: operations.Wish) -> operations.Change:
+        """Let a study rest (`paused`, `stopped`) or go on (`running`), where that changes anything.
+
+        Workers learn of it with their next sign of life.
+        """
+        with self.writing(study_id) as connection:
+            return operations.change_state(connection, study_id, wish)
+
+    def retry(
+        self,
+        study_id: int,
+        *,
+        states: Collection[TrialState] = ("failed",),
+        causes: Collection[str] = (),
+        numbers: Collection[int] = (),
+    ) -> list[operations.Retried]:
+        """Queue ended trials for another attempt; they keep their places in the budget.
+
+        Args:
+            study_id: The study.
+            states: Only trials that ended so.
+            causes: Only trials whose last attempt ended for one of these causes; any by default.
+            numbers: Only these trials; every one of them must fit.
+
+        Raises:
+            InputError: A trial that was named did not end so.
+            NothingThereError: A trial that was named is not there.
+        """
+        with self.writing(study_id) as connection:
+            return operations.retry(
+                connection, study_id, states=states, causes=causes, numbers=numbers
+            )
+
+    def ask_budget(self, study_id: int, budget: str) -> None:
+        """Note the budget that a study is to have, for workers that are given none.
+
+        Another budget than the last one asked for sets an ended study running again.
+        """
+        with self.writing(study_id) as connection:
+            studies.ask_budget(connection, study_id, budget)
+
     def save_verdicts(self, study_id: int, rows: Sequence[VerdictRow | Mapping[str, Any]]) -> None:
         """Replace a study's verdicts by those of a new answer, in their order."""
         with self.writing(study_id) as connection:
@@ -183,6 +233,7 @@ class Store:
         host: str | None = None,
         pid: int | None = None,
         devices: Sequence[str] = (),
+        slots: int = 1,
     ) -> int:
         """Register a process that will claim trials; returns its id.
 
@@ -197,7 +248,12 @@ class Store:
                     f"{self.url}: a worker on {other} uses this SQLite file, and it cannot be "
                     f"shared between machines; {WAYS_OUT}"
                 )
-            return workers.register(connection, host, pid or os.getpid(), devices)
+            return workers.register(connection, host, pid or os.getpid(), devices, slots)
+
+    def see_worker(self, worker_id: int) -> None:
+        """Note that a worker without a trial is there."""
+        with self.writing() as connection:
+            workers.see(connection, worker_id)
 
     def close_worker(self, worker_id: int) -> None:
         """Note that a worker ended in good order."""
@@ -305,8 +361,11 @@ class Store:
         with self.writing(claim.study_id) as connection:
             leases.release(connection, claim, returned, reason)
 
-    def heartbeat(self, claim: Claim) -> bool:
-        """Renew a lease; False when the trial was taken over and its work is in vain."""
+    def heartbeat(self, claim: Claim) -> StudyState | None:
+        """Renew a lease; returns the state of the study, by which a worker learns of a pause.
+
+        None when the trial was taken over and its work is in vain.
+        """
         with self.writing() as connection:
             return leases.heartbeat(connection, claim)
 
@@ -322,7 +381,7 @@ class Store:
 
     # Results
 
-    def report(self, claim: Claim, reports: "Sequence[Report | Progress]") -> bool:
+    def report(self, claim: Claim, reports: "Sequence[Message]") -> bool:
         """Store reports of a running trial; False when its lease was lost.
 
         A non-finite value is not stored and makes the trial end as diverged.

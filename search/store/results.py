@@ -8,7 +8,17 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from search.budget import TRAINING_TO_FORWARD_FLOPS
-from search.messages import Costs, ProbeReading, Progress, Report, TrialFailure, TrialResult
+from search.messages import (
+    Costs,
+    Message,
+    ProbeReading,
+    Progress,
+    Report,
+    Resumed,
+    TrialFailure,
+    TrialResult,
+    Warned,
+)
 from search.rows import Claim, DocumentSums
 from search.store.engine import database_time, dump_json
 from search.store.events import record
@@ -41,15 +51,14 @@ INSERT_EVALUATION = insert(Evaluation)
 INSERT_PROBE = insert(Probe)
 
 
-def report(connection: Connection, claim: Claim, reports: Sequence[Report | Progress]) -> bool:
+def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> bool:
     """Store reports; those of a lost lease are dropped."""
     if not reports:
         return holds_lease(connection, claim)
-    planned = [message.steps for message in reports if isinstance(message, Progress)]
-    progress = {"step": max(message.step for message in reports)}
-    if planned:
-        progress["n_steps"] = planned[-1]
-    if not update_live(connection, claim, **progress):
+    columns = progress_columns(reports)
+    if columns and not update_live(connection, claim, **columns):
+        return False
+    if not columns and not holds_lease(connection, claim):
         return False
     readings = [message for message in reports if isinstance(message, Report)]
     bad = [(message.step, non_finite(message.metrics)) for message in readings]
@@ -81,7 +90,24 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Report | Prog
         record(
             connection, claim.study_id, "report", now, claim.trial_id, step=last, metrics=metrics
         )
+    for warning in (message for message in reports if isinstance(message, Warned)):
+        now = database_time(connection)
+        record(connection, claim.study_id, "warning", now, claim.trial_id, text=warning.text)
     return True
+
+
+def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
+    """Return what reports say about how far their attempt is."""
+    columns = {}
+    for message in reports:
+        if isinstance(message, Warned):
+            continue
+        columns["step"] = max(message.step, columns.get("step", 0))
+        if isinstance(message, Progress):
+            columns["n_steps"] = message.steps
+        if isinstance(message, Resumed):
+            columns["resumed_step"] = message.step
+    return columns
 
 
 def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) -> None:

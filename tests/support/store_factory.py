@@ -14,6 +14,7 @@ from mixers.notation import parse_architecture
 from mixers.spec import EncoderSpec
 from search.messages import (
     Costs,
+    Message,
     MixerProof,
     ProbeReading,
     Progress,
@@ -115,9 +116,9 @@ def failure(message: str = "ValueError: no", cause: str = "error") -> TrialFailu
     )
 
 
-def reports(loss: float, *, steps: int = 600, validations: int = 3) -> list[Report | Progress]:
+def reports(loss: float, *, steps: int = 600, validations: int = 3) -> list[Message]:
     """A falling curve that ends at a loss."""
-    messages: list[Report | Progress] = []
+    messages: list[Message] = []
     for index in range(1, validations + 1):
         step = steps * index // validations
         messages.append(Progress(step=step, steps=steps))
