@@ -44,6 +44,10 @@ class StoreError(SearchError):
     exit_code: ClassVar[int] = 3
 
 
+class StoreAwayError(StoreError):
+    """The store does not answer, or is locked: it may come back, and then nothing was lost."""
+
+
 class NothingThereError(SearchError):
     """There is no such study or trial, or no trial has finished yet."""
 

@@ -161,6 +161,7 @@ class StudyRow:
         space_revision: 1 for the first; rises when a plugin's version changes.
         plugins: Distribution and version of every mixer kind of that revision.
         attrs: Notes that a sampler keeps about the whole study.
+        budget: The budget last asked for, as text; None before any.
         created_at: UTC.
         n_trials: Rows of `trials`, whatever their outcome.
         n_completed: Those that ended with a result.
@@ -181,6 +182,7 @@ class StudyRow:
     plugins: Mapping[str, tuple[str, str]]
     attrs: Mapping[str, Any]
     created_at: datetime
+    budget: str | None = None
     n_trials: int = 0
     n_completed: int = 0
     n_running: int = 0

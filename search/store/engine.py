@@ -10,9 +10,17 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, literal_column, select
-from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, ProgrammingError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    ProgrammingError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from search.errors import StoreError
+from search.errors import StoreAwayError, StoreError
 from search.store.address import Address
 from search.store.types import UtcDateTime
 
@@ -126,6 +134,13 @@ def translated(address: Address) -> Iterator[None]:
         if getattr(error.orig, "sqlstate", None) != NO_RIGHTS:
             raise  # ours, not the user's
         raise store_error(address, error.orig) from error
+    except PoolTimeoutError as error:
+        raise StoreAwayError(f"{address.label}: no connection became free: {error}") from error
+    except (InterfaceError, OperationalError) as error:
+        found = store_error(address, error.orig)
+        if not address.is_sqlite or LOCKED in str(error.orig):
+            found = StoreAwayError(str(found))
+        raise found from error
     except DBAPIError as error:
         raise store_error(address, error.orig) from error
 
@@ -152,10 +167,11 @@ def has_room(address: Address) -> bool:
         return True
 
 
+LOCKED = "is locked"
 SQLITE_FAILURES = {
     "disk is full": "the disk is full; free some space and run the same command again "
     "(what was stored is kept)",
-    "is locked": f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s; end that "
+    LOCKED: f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s; end that "
     "program and run the same command again",
     "readonly database": "it cannot be written to; check the permissions of the file and its "
     "folder, or name another with --store",

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
-from search.rows import Claim, TrialState
+from search.rows import Claim, StudyState, TrialState
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial
@@ -27,6 +27,7 @@ LIVE = (
 UPDATE_LIVE = update(Attempt).where(*LIVE)
 SELECT_LIVE = select(Attempt.number).where(*LIVE)
 INSERT_ATTEMPT = insert(Attempt)
+SELECT_STATE = select(Study.state).where(Study.id == bindparam("study"))
 UPDATE_TRIAL = update(Trial).where(Trial.id == bindparam("trial"))
 START_CLOCK = update(Study).where(Study.id == bindparam("study"), Study.busy_since.is_(None))
 CLOCK_TO_REST = select(Study.busy_since).where(
@@ -115,11 +116,14 @@ def holds_lease(connection: Connection, claim: Claim) -> bool:
     return connection.execute(SELECT_LIVE, names).scalar_one_or_none() is not None
 
 
-def heartbeat(connection: Connection, claim: Claim) -> bool:
-    """Renew a lease; False when the trial was taken over."""
+def heartbeat(connection: Connection, claim: Claim) -> StudyState | None:
+    """Renew a lease; returns the study's state, None when the trial was taken over."""
     now = database_time(connection)
     expires = now + timedelta(seconds=claim.lease_s)
-    return update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires)
+    if not update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires):
+        return None
+    state: StudyState = connection.execute(SELECT_STATE, {"study": claim.study_id}).scalar_one()
+    return state
 
 
 def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:

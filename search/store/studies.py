@@ -194,6 +194,7 @@ def as_study_row(connection: Connection, found: AnyRow) -> StudyRow:
         space_revision=revision.number if revision is not None else 0,
         plugins={k: tuple(v) for k, v in revision.plugins.items()} if revision is not None else {},
         attrs=found.attrs,
+        budget=found.budget,
         created_at=found.created_at,
         n_trials=sum(states.values()),
         n_completed=states.get("completed", 0),
@@ -270,6 +271,19 @@ def set_study_state(
     if changed.rowcount == 0:
         raise NothingThereError(f"there is no study with id {study_id}")
     record(connection, study_id, "study_state", now, state=state, reason=reason)
+
+
+def ask_budget(connection: Connection, study_id: int, budget: str) -> None:
+    """Note a budget; another one than before sets an ended study running again."""
+    study = connection.execute(select(Study).where(Study.id == study_id)).one_or_none()
+    if study is None:
+        raise NothingThereError(f"there is no study with id {study_id}")
+    if study.budget == budget:
+        return
+    connection.execute(update(Study).where(Study.id == study_id).values(budget=budget))
+    record(connection, study_id, "budget", database_time(connection), budget=budget)
+    if study.state in ("completed", "failed"):
+        set_study_state(connection, study_id, "running", None)
 
 
 def looks(connection: Connection, study_id: int) -> tuple[int, ...]:

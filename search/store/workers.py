@@ -8,8 +8,11 @@ from search.store.engine import database_time
 from search.store.tables import Attempt, Worker
 
 
-def register(connection: Connection, host: str, pid: int, devices: Sequence[str]) -> int:
+def register(
+    connection: Connection, host: str, pid: int, devices: Sequence[str], slots: int
+) -> int:
     """Insert a worker; returns its id."""
+    now = database_time(connection)
     return connection.execute(
         insert(Worker)
         .values(
@@ -17,7 +20,9 @@ def register(connection: Connection, host: str, pid: int, devices: Sequence[str]
             host=host,
             pid=pid,
             devices=list(devices),
-            started_at=database_time(connection),
+            slots=slots,
+            started_at=now,
+            last_seen_at=now,
         )
         .returning(Worker.id)
     ).scalar_one()
@@ -41,3 +46,9 @@ def close(connection: Connection, worker_id: int) -> None:
     """Note that a worker ended in good order."""
     now = database_time(connection)
     connection.execute(update(Worker).where(Worker.id == worker_id).values(closed_at=now))
+
+
+def see(connection: Connection, worker_id: int) -> None:
+    """Note a worker's sign of life."""
+    now = database_time(connection)
+    connection.execute(update(Worker).where(Worker.id == worker_id).values(last_seen_at=now))

@@ -150,3 +150,17 @@ def test__ensure_study__stored_with_its_defaults_spelled_out__is_the_same_study(
     changed = store_factory.study_spec(match="params")
     with pytest.raises(InputError, match=r'another spec \(match: "none" -> "params"\)'):
         store.ensure_study("demo", changed, store_factory.PLUGINS)
+
+
+def test__ask_budget__larger_than_before__an_ended_study_runs_again(store):
+    row = store.ensure_study("s", store_factory.study_spec(), store_factory.PLUGINS)
+    assert row.budget is None
+    store.ask_budget(row.id, "12")
+    store.set_study_state(row.id, "completed", "budget")
+    store.ask_budget(row.id, "12")
+    assert store.study("s").state == "completed"
+    store.ask_budget(row.id, "24")
+    assert (store.study("s").state, store.study("s").budget) == ("running", "24")
+    store.set_study_state(row.id, "paused", "by hand")
+    store.ask_budget(row.id, "48")
+    assert store.study("s").state == "paused"
