@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from search.answers.intervals import Interval
     from search.rows import TrialRow
 
+MAX_POINTS = 60
+Point = tuple[int, float, "TrialRow"]
+"""Layers without attention, the objective, the trial."""
+
 
 def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     """Selection objective by the number of layers without attention, and the mean of each."""
@@ -40,13 +44,14 @@ def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
         selection_axis(answer),
     )
     kind = kind_of(question.reference)
-    points = [
+    every = [
         (sum(kind_of(mixer) != kind for mixer in row.mixers), value, row)
         for row in explored_rows(rows, question)
         if row.state == "completed"
         and row.n_layers == question.n_layers
         and (value := value_of(row.selection, question.objective)) is not None
     ]
+    points = _thinned(every, answer)
     figure.add_scatter(
         x=[n for n, _, _ in points],
         y=[value for _, value, _ in points],
@@ -82,7 +87,25 @@ def cheap_counts(rows: Sequence[TrialRow], answer: Answer) -> Figure:
             marker={"color": ROLE_COLOURS[role], "size": 10},
             name=ROLE_NAMES[role],
         )
-    return noted(figure, f"exploratory: {chosen_by(answer)}")
+    hidden = len(every) - len(points)
+    left_out = f"{hidden} of {len(every)} trials, spread evenly, are not drawn" if hidden else ""
+    return noted(figure, f"exploratory: {chosen_by(answer)}", left_out)
+
+
+def _thinned(points: Sequence[Point], answer: Answer) -> list[Point]:
+    """At most `MAX_POINTS` in a column, evenly among its values, beside all that has a role."""
+    columns: dict[int, list[Point]] = {}
+    kept = []
+    for point in sorted(points, key=lambda point: point[1]):
+        row = point[2]
+        if role_of_trial(row.arch_id, bool(row.role), answer) == "other":
+            columns.setdefault(point[0], []).append(point)
+        else:
+            kept.append(point)
+    for column in columns.values():
+        step = max(1.0, len(column) / MAX_POINTS)
+        kept += [column[int(index * step)] for index in range(min(MAX_POINTS, len(column)))]
+    return sorted(kept, key=lambda point: point[2].number)
 
 
 def chosen_by(answer: Answer) -> str:

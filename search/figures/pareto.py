@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SYMBOLS = {"on the front": "diamond", "possibly": "diamond-open", "over a limit": "x-thin-open"}
 COUNTS = ("", "FLOPs", "parameters")  # units that repeat the name
 Y, X = 0, 1  # places of the objectives that are drawn
+MAX_BEATEN = 400
 
 
 def pareto(answer: Answer) -> Figure:
@@ -38,11 +39,28 @@ def pareto(answer: Answer) -> Figure:
             name="best means",
             hoverinfo="skip",
         )
+    points, hidden = _drawn(front.points, answer)
     for role, name in list(ROLE_NAMES.items())[::-1]:
-        members = [point for point in front.points if _role(point, answer) == role]
+        members = [point for point in points if _role(point, answer) == role]
         if members:
             _add(figure, members, role, name, front.measures)
-    return noted(figure, "diamonds: on the front, open ones possibly; bars: 95 % intervals")
+    note = "diamonds: on the front, open ones possibly; bars: 95 % intervals"
+    return noted(figure, note, f"{hidden} worse stacks are not drawn" if hidden else "")
+
+
+def _drawn(points: Sequence[FrontPoint], answer: Answer) -> tuple[list[FrontPoint], int]:
+    """The points to draw, and how many are left out: beaten ones, the worst first."""
+    beaten = [
+        point
+        for point in points
+        if point.word not in ("on the front", "possibly")
+        and not point.is_best
+        and _role(point, answer) == "other"
+    ]
+    sign = answer.question.sign
+    beaten.sort(key=lambda point: sign * point.values[Y])
+    hidden = {point.arch_id for point in beaten[MAX_BEATEN:]}
+    return [point for point in points if point.arch_id not in hidden], len(hidden)
 
 
 def _add(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.answers.arms import explored_rows
+from search.answers.arms import explored_rows, value_of
 from search.figures.style import (
     ROLE_COLOURS,
     ROLE_NAMES,
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
 
 
 MAX_BARS = 20
+MAX_GREY_CURVES = 60
 
 
 def learning_curves(rows: Sequence[TrialRow], answer: Answer) -> Figure:
     """Objective on the selection split by training step, finalists in colour."""
     figure = blank(answer.question, "Learning curves", "training step", selection_axis(answer))
-    curves = [row for row in explored_rows(rows, answer.question) if len(row.curve) > 1]
     named: set[str] = set()
-    for row in sorted(curves, key=lambda row: row.arch_id in finalist_ids(answer)):
+    curves, hidden = _curves(rows, answer)
+    for row in curves:
         role = role_of_trial(row.arch_id, row.phase == "baseline", answer)
         is_grey = role in ("other", "baseline")
         figure.add_scatter(
@@ -48,7 +50,30 @@ def learning_curves(rows: Sequence[TrialRow], answer: Answer) -> Figure:
             hovertemplate=f"{row.code}<br>step %{{x}}: %{{y:.4f}}<extra></extra>",
         )
         named.add(role)
+    if hidden:
+        noted(figure, "", f"{hidden} worse trials are not drawn")
     return figure
+
+
+def _curves(rows: Sequence[TrialRow], answer: Answer) -> tuple[list[TrialRow], int]:
+    """The trials to draw, finalists last and on top, and how many others there are.
+
+    All finalists and baselines are drawn, of the others the best.
+    """
+    question = answer.question
+    finalists = finalist_ids(answer)
+    curves = [row for row in explored_rows(rows, question) if len(row.curve) > 1]
+    others = [row for row in curves if row.arch_id not in finalists and row.phase != "baseline"]
+    if len(others) > MAX_GREY_CURVES:
+
+        def badness(row: TrialRow) -> float:
+            value = value_of(row.selection, question.objective)
+            return math.inf if value is None else question.sign * value
+
+        others.sort(key=badness)
+    hidden = {row.id for row in others[MAX_GREY_CURVES:]}
+    drawn = [row for row in curves if row.id not in hidden]
+    return sorted(drawn, key=lambda row: row.arch_id in finalists), len(hidden)
 
 
 def leaderboard(answer: Answer) -> Figure:

@@ -79,10 +79,12 @@ def square_of_tokens(figure: Figure, title: str, subtitle: str) -> Figure:
     return figure
 
 
-def noted(figure: Figure, note: str) -> Figure:
-    """Adds how to read a figure, below it."""
+def noted(figure: Figure, note: str, left_out: str = "") -> Figure:
+    """Adds how to read a figure and what it does not draw, below it."""
+    if left_out:
+        figure.update_layout(meta={"left_out": left_out})  # for pages with captions of their own
     figure.add_annotation(
-        text=note,
+        text="; ".join(part for part in (note, left_out) if part),
         xref="paper",
         yref="paper",
         x=0,

@@ -49,21 +49,27 @@
     });
   }
 
-  const drawings = [...document.querySelectorAll("figure")].map((figure) => ({
-    place: figure.querySelector(".plot"),
-    given: JSON.parse(figure.querySelector("script").textContent),
-  }));
+  const drawn = new WeakMap();
+  const given = (figure) => {
+    if (!drawn.has(figure)) {
+      drawn.set(figure, JSON.parse(figure.querySelector("script").textContent));
+    }
+    return drawn.get(figure);
+  };
 
   function draw() {
-    for (const { place, given } of drawings) {
+    for (const figure of document.querySelectorAll("figure")) {
+      const place = figure.querySelector(".plot"), { data, layout } = given(figure);
       const narrow = place.clientWidth < 620;
       Plotly.react(
-        place, dataFor(given.data, narrow), layoutFor(given.layout, narrow),
+        place, dataFor(data, narrow), layoutFor(layout, narrow),
         { displayModeBar: false, responsive: true });
     }
   }
 
   draw();
+  // A page that takes in a figure later says so.
+  document.addEventListener("figures", draw);
   dark.addEventListener("change", draw);
   let waiting;
   window.addEventListener("resize", () => {

@@ -1,3 +1,4 @@
+import itertools
 import json
 import shutil
 
@@ -7,6 +8,7 @@ from simulated import ATTENTION, MIXERS, Simulation, question, row
 from search.answers.answer import make_answer
 from search.errors import InputError
 from search.figures import files, plots
+from search.figures.shown import page_figure
 from search.strategies.screen_plan import NOTE, screening_of
 
 A, S = ATTENTION, "sepconv"
@@ -175,3 +177,24 @@ def test__figures__listed_study__show_its_trials_though_all_are_confirmation():
     heat = plots.FIGURES["heat-map"](everything, answer).data[0]
     assert [value for line in heat.z for value in line] == [3.0] * 4 + [2.9] * 4
     assert len(plots.FIGURES["counts"](everything, answer).data[0].x) == 2
+
+
+def test__figures__thousands_of_trials__the_best_or_an_even_share_and_it_is_said():
+    kinds = ("sepconv", "bproj", "average", ATTENTION)
+    stacks = [stack for stack in itertools.product(kinds, repeat=4) if stack.count(A) == 1]
+    rows = [row(0, (A,) * 4, 9.0, phase="baseline", role="reference", curve=((1, 9.5), (2, 9.0)))]
+    rows += [
+        row(n, stack, 2.0 + n / 1000, curve=((1, 4.0), (2, 2.0 + n / 1000)), flops=1000 + n)
+        for n, stack in enumerate(stacks * 5, start=1)
+    ]
+    answer = make_answer(rows, question(), {"reference": (A,) * 4}, mixers=kinds, baselines={})
+    curves = plots.FIGURES["curves"](rows, answer)
+    ends = sorted(trace.y[-1] for trace in curves.data)
+    assert ends == sorted(r.selection["loss"] for r in rows if r.number <= 60)
+    assert curves.layout.meta == {"left_out": f"{len(rows) - 61} worse trials are not drawn"}
+    counts = plots.FIGURES["counts"](rows, answer)
+    drawn = [y for x, y in zip(counts.data[0].x, counts.data[0].y, strict=True) if x == 3]
+    assert len(drawn) == 60
+    assert max(drawn) - min(drawn) > 0.95 * len(rows) / 1000
+    shown = page_figure("counts", counts)
+    assert shown.left_out == f"{len(rows) - 61} of {len(rows)} trials, spread evenly, are not drawn"

@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 from simulated import ATTENTION, Simulation, question, row
 
+from search.figures.shown import script_json
 from search.report.about import About, letters_of
 from search.report.chapters import CHAPTERS
 from search.report.markdown import render_markdown
-from search.report.page import render_html, script_json
+from search.report.page import render_html
 from search.report.paragraph import paragraph
 
 A, S = ATTENTION, "sepconv"
