@@ -99,7 +99,7 @@ def facts_of(study: StudySpec) -> dict[str, Any]:
         "warmup_fraction": training.warmup_fraction,
         **{
             name: getattr(study.task, name)
-            for name in ("vocab_size", "seq_len", "n_pairs", "gap_power")
+            for name in ("vocab_size", "seq_len", "n_pairs", "spread", "gap_power")
         },
         "d_model": study.encoder.d_model,
     }

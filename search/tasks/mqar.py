@@ -8,6 +8,8 @@ in their feed-forward layers, as long as there are few pairs at places that they
 An example is made of pairs and queries: ``k1 v1 k2 v2 ... kP vP`` and then, scattered over the rest
 of the sequence, each key once more. The target at such a query is the value of its key. Keys,
 values and their order are drawn anew for each example, so nothing is to be learned about them.
+With `spread`, so many tokens of filler lie at random before, between and after the pairs, so that
+a table of weights by position does not know where to read.
 
 The field's form is causal: a model reads from left to right and predicts what follows the query.
 Carried over to encoders that read both sides: the pairs stand first and the queries after them as
@@ -33,6 +35,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from mixers.config import Since
 from search.data.seeding import generator
 from search.data.splits import SPLITS, Split
 from search.tasks.base import Batch, TaskConfig, TaskSizes
@@ -56,6 +59,9 @@ class MqarConfig(TaskConfig):
     """Tokens in an example."""
     n_pairs: Annotated[int, Field(ge=1)] = 8
     """Pairs of key and value in an example; each key is asked for once."""
+    spread: Annotated[int, Field(ge=0), Since(3)] = 0
+    """Tokens of filler scattered among the pairs, so that no pair has a place of its own; 0 = the
+    pairs stand first, one behind the other."""
     gap_power: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
     """How queries lie behind the pairs: at distance g with probability proportional to g to the
     power of gap_power - 1. 1 = anywhere alike; small = mostly near, as words of a text recur."""
@@ -67,11 +73,14 @@ class MqarConfig(TaskConfig):
     @model_validator(mode="after")
     def check_sizes(self) -> Self:
         """Refuses sizes that no example can have."""
-        if self.seq_len < 3 * self.n_pairs:
+        least = 3 * self.n_pairs + self.spread
+        if self.seq_len < least:
+            among = f" and {self.spread} tokens among them" if self.spread else ""
             raise PydanticCustomError(
                 "does_not_fit",
-                "{n_pairs} pairs and a query of each need seq_len {least} or more; it is {seq_len}",
-                {"n_pairs": self.n_pairs, "least": 3 * self.n_pairs, "seq_len": self.seq_len},
+                "{n_pairs} pairs{among} and a query of each need seq_len {least} or more; it is "
+                "{seq_len}",
+                {"n_pairs": self.n_pairs, "among": among, "least": least, "seq_len": self.seq_len},
             )
         if self.vocab_size // 2 <= self.n_pairs:
             raise PydanticCustomError(
@@ -110,7 +119,9 @@ class AssociativeRecall(TokenPrediction[MqarConfig]):
     def recall_sizes(self) -> RecallSizes:
         """Sizes of an example."""
         config = self.config
-        return RecallSizes(config.vocab_size, config.seq_len, config.n_pairs, config.gap_power)
+        return RecallSizes(
+            config.vocab_size, config.seq_len, config.n_pairs, config.gap_power, config.spread
+        )
 
     @functools.cached_property
     def evaluation(self) -> dict[Split, Recall]:

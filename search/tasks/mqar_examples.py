@@ -1,6 +1,6 @@
 """Examples of multi-query associative recall, drawn many at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,24 @@ class Recall:
 
 @dataclass(frozen=True)
 class RecallSizes:
-    """Sizes of an example, as `MqarConfig` has them."""
+    """Sizes of an example, as `MqarConfig` has them.
+
+    Their text goes into fingerprints of data, so it says of `spread` only what is not 0.
+    """
 
     vocab_size: int
     seq_len: int
     n_pairs: int
     gap_power: float
+    spread: int = field(default=0, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self!r} spread={self.spread}" if self.spread else repr(self)
+
+    @property
+    def n_paired(self) -> int:
+        """Places before the first that a query may have: pairs and the filler among them."""
+        return 2 * self.n_pairs + self.spread
 
     @property
     def n_keys(self) -> int:
@@ -59,16 +71,33 @@ def draw_examples(n: int, split: Split, sizes: RecallSizes, rng: np.random.Gener
     n_pairs = sizes.n_pairs
     asked, answers = keys[:, :n_pairs], values[:, :n_pairs]
     ids = np.empty((n, sizes.seq_len), dtype=np.int64)
-    ids[:, 0 : 2 * n_pairs : 2] = asked
-    ids[:, 1 : 2 * n_pairs : 2] = answers
     free = np.concatenate([keys[:, n_pairs:], values[:, n_pairs:]], axis=1)
-    rest = ids[:, 2 * n_pairs :]
-    rest[...] = np.take_along_axis(free, rng.integers(free.shape[1], size=rest.shape), axis=1)
+    paired, rest = ids[:, : sizes.n_paired], ids[:, sizes.n_paired :]
+    for part in (rest, paired) if sizes.spread else (rest,):
+        part[...] = np.take_along_axis(free, rng.integers(free.shape[1], size=part.shape), axis=1)
     places = draw_gaps(n, rest.shape[1], sizes, rng)
     np.put_along_axis(rest, places, asked, axis=1)
+    starts = draw_starts(n, sizes, rng)
+    np.put_along_axis(paired, starts, asked, axis=1)
+    np.put_along_axis(paired, starts + 1, answers, axis=1)
     order = np.argsort(places, axis=1)
-    columns = np.take_along_axis(places, order, axis=1) + 2 * n_pairs
+    columns = np.take_along_axis(places, order, axis=1) + sizes.n_paired
     return Recall(ids, columns, np.take_along_axis(answers, order, axis=1))
+
+
+def draw_starts(n: int, sizes: RecallSizes, rng: np.random.Generator) -> Longs:
+    """Draw where each pair begins, ascending, (n, n_pairs).
+
+    Every arrangement of the pairs and of the `spread` tokens of filler is equally probable.
+    """
+    in_order = np.arange(sizes.n_pairs)
+    if not sizes.spread:
+        return np.broadcast_to(2 * in_order, (n, sizes.n_pairs))
+    units = permuted(n, 0, sizes.n_pairs + sizes.spread, rng)
+    drawn = np.sort(units[:, : sizes.n_pairs], axis=1)
+    # A unit is a pair or one token of filler: each pair before this one takes a second place.
+    starts: Longs = drawn + in_order
+    return starts
 
 
 def draw_values(n: int, split: Split, sizes: RecallSizes, rng: np.random.Generator) -> Longs:
@@ -84,7 +113,7 @@ def draw_values(n: int, split: Split, sizes: RecallSizes, rng: np.random.Generat
 
 
 def draw_gaps(n: int, room: int, sizes: RecallSizes, rng: np.random.Generator) -> Longs:
-    """Draw where each pair's query stands in the `room` places after the pairs, (n, n_pairs).
+    """Draw where each pair's query stands in the `room` places behind the pairs, (n, n_pairs).
 
     Without replacement, place i from 0 with probability proportional to (i + 1)^(gap_power - 1):
     the first arrivals of independent exponential times with these rates (Efraimidis and Spirakis

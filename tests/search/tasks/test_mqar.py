@@ -38,29 +38,23 @@ def batches(task: AssociativeRecall) -> Iterator[tuple[Split, Batch]]:
             yield split, batch
 
 
-def look_up(row: list[int], n_pairs: int) -> dict[int, int]:
-    """The answers of an example by place, read from its pairs with a dictionary."""
-    value_of = {row[2 * i]: row[2 * i + 1] for i in range(n_pairs)}
-    return {
-        place: value_of[row[place]]
-        for place in range(2 * n_pairs, len(row))
-        if row[place] in value_of
-    }
+def look_up(row: list[int], place: int) -> int:
+    """The answer at a query, read from the input alone: what followed its key before."""
+    return row[row.index(row[place]) + 1]
 
 
 class Oracle(torch.nn.Module):
     """Answers by looking up, sure of itself."""
 
-    def __init__(self, n_pairs: int, vocab_size: int) -> None:
+    def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        self.n_pairs = n_pairs
         self.vocab_size = vocab_size
 
     def forward(
         self, ids: torch.Tensor, places: torch.Tensor, mask: torch.Tensor | None = None
     ) -> torch.Tensor:
-        rows = [look_up(row, self.n_pairs) for row in ids.tolist()]
-        answers = [rows[i // ids.shape[1]][i % ids.shape[1]] for i in places.tolist()]
+        rows, n = ids.tolist(), ids.shape[1]
+        answers = [look_up(rows[i // n], i % n) for i in places.tolist()]
         return 50.0 * torch.nn.functional.one_hot(torch.tensor(answers), self.vocab_size).float()
 
 
@@ -75,11 +69,12 @@ def test__task_registry__entry_points__mqar_is_built_in() -> None:
         {},
         {"vocab_size": 6, "seq_len": 3, "n_pairs": 1},
         {"vocab_size": 11, "seq_len": 30, "n_pairs": 4, "gap_power": 1.0},
+        {"vocab_size": 16, "seq_len": 24, "n_pairs": 3, "spread": 9},
     ],
 )
-def test__every_split__oracle_with_a_dictionary__answers_all(sizes: dict[str, float]) -> None:
+def test__every_split__oracle_that_looks_up__answers_all(sizes: dict[str, float]) -> None:
     task = make_task(**sizes)
-    oracle = Oracle(task.config.n_pairs, task.config.vocab_size)
+    oracle = Oracle(task.config.vocab_size)
     for split in SPLITS:
         metrics = evaluate(task, oracle, split, 16, "cpu", ["loss", "accuracy"])
         assert metrics["accuracy"] == 1.0
@@ -92,9 +87,12 @@ def test__example__any_sizes__pairs_then_queries_in_filler_without_keys_and_valu
     data: st.DataObject,
 ) -> None:
     n_pairs = data.draw(st.integers(1, 6))
+    spread = data.draw(st.integers(0, 8))
+    least = 3 * n_pairs + spread
     sizes = {
         "n_pairs": n_pairs,
-        "seq_len": data.draw(st.integers(3 * n_pairs, 3 * n_pairs + 12)),
+        "spread": spread,
+        "seq_len": data.draw(st.integers(least, least + 12)),
         "vocab_size": data.draw(st.integers(max(6, 2 * n_pairs + 2), 40)),
     }
     task = make_task(seed=data.draw(st.integers(0, 99)), evaluation_examples=5, **sizes)
@@ -105,19 +103,34 @@ def test__example__any_sizes__pairs_then_queries_in_filler_without_keys_and_valu
             zip(batch["target_index"].tolist(), batch["target_ids"].tolist(), strict=True)
         )
         assert batch["target_index"].tolist() == sorted(targets)
+        assert len(targets) == n_pairs * len(batch["ids"])
         for number, row in enumerate(batch["ids"].tolist()):
-            keys, values = row[0 : 2 * n_pairs : 2], row[1 : 2 * n_pairs : 2]
+            asked = {p % seq_len: v for p, v in targets.items() if p // seq_len == number}
+            keys, values = [row[place] for place in asked], list(asked.values())
             assert len(set(keys)) == n_pairs == len(set(values))
             assert max(keys) < n_keys <= min(values)
             assert max(row) < task.config.vocab_size
-            answers = look_up(row, n_pairs)
-            assert {number * seq_len + place: v for place, v in answers.items()} == {
-                place: v for place, v in targets.items() if place // seq_len == number
-            }
+            assert asked == {place: look_up(row, place) for place in asked}
             # A value stands in its pair alone, so no token near a query gives its answer away;
             # each key stands in its pair and in its query alone, so the filler is free of both.
-            assert sorted(row[place] for place in answers) == sorted(keys)
+            assert all(row.count(key) == 2 for key in keys)
             assert all(row.count(value) == 1 for value in values)
+            starts = [row.index(key) for key in keys]
+            assert max(starts) + 1 < 2 * n_pairs + spread <= min(asked)
+
+
+def test__spread__many_draws__every_arrangement_of_the_pairs_alike() -> None:
+    """2 pairs among 2 fillers: choose 2 of 4 units, 6 arrangements; no place is a pair's own."""
+    task = make_task(n_pairs=2, spread=2, seq_len=8, vocab_size=8, evaluation_examples=6000)
+    found: dict[tuple[int, ...], int] = {}
+    for batch in task.evaluation_batches("selection", 6000):
+        places = batch["target_index"].reshape(-1, 2).tolist()
+        for row, asked in zip(batch["ids"].tolist(), places, strict=True):
+            starts = tuple(sorted(row.index(row[place % 8]) for place in asked))
+            found[starts] = found.get(starts, 0) + 1
+    assert sorted(found) == [(0, 2), (0, 3), (0, 4), (1, 3), (1, 4), (2, 4)]
+    # 1,000 each, standard deviation about 29.
+    assert all(abs(count - 1000) < 5 * 29 for count in found.values())
 
 
 def test__splits__many_draws_of_a_small_space__never_share_a_sequence_or_a_set_of_values() -> None:
@@ -184,9 +197,10 @@ def test__fingerprint__seed_and_fields__change_it() -> None:
         make_task(vocab_size=21),
         make_task(n_pairs=3),
         make_task(gap_power=0.5),
+        make_task(spread=1),
         make_task(test_examples=71),
     ]
-    assert len({same, *(task.fingerprint for task in others)}) == 7
+    assert len({same, *(task.fingerprint for task in others)}) == 8
 
 
 @pytest.mark.parametrize("gap_power", [0.01, 0.5, 1.0])
@@ -211,6 +225,7 @@ def test__gaps__many_draws__first_follows_the_power_law(gap_power: float) -> Non
     ("fields", "words"),
     [
         ({"seq_len": 11}, "4 pairs and a query of each need seq_len 12 or more; it is 11"),
+        ({"spread": 7}, "4 pairs and 7 tokens among them and a query of each need seq_len 19"),
         ({"vocab_size": 9}, "4 pairs need vocab_size 10 or more"),
         ({"n_pairs": 0}, "greater than or equal to 1"),
         ({"vocab_size": 5, "n_pairs": 1}, "greater than or equal to 6"),
