@@ -1,6 +1,6 @@
 """A certificate: every numbered property of the proof, checked on all inputs or on a sample."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,6 +23,7 @@ MOST_WINDOWS = 200_000
 MOST_LITERAL_RUNS = 500_000
 """Inputs times layers for which the literal form runs in exact integers."""
 SAMPLE = 20_000
+PROGRESS_EVERY = 1_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def certify(
     sample: int = SAMPLE,
     seed: int = 0,
     exhaustive_up_to: int = EXHAUSTIVE_UP_TO,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Certificate:
     """Check every property of the construction.
 
@@ -68,6 +70,7 @@ def certify(
         sample: Inputs to draw where there are more than `exhaustive_up_to`.
         seed: Seed of the sample, of the points inside the cubes and of the permutations.
         exhaustive_up_to: Most inputs of which all are taken.
+        on_progress: Told, every `PROGRESS_EVERY` inputs, how many of how many are done.
 
     Raises:
         TheoryError: The network was asked of sizes that do not fit it.
@@ -93,7 +96,9 @@ def certify(
     else:
         subject = ExactSubject(sizes, target if has_values else None, seed=seed)
     watching = watchers(sizes, selection, is_network=whole, has_values=has_values)
-    for case, reading in subject.read(cases(sizes, selection)):
+    for done, (case, reading) in enumerate(subject.read(cases(sizes, selection))):
+        if done % PROGRESS_EVERY == 0:
+            on_progress(done, selection.count)
         for check in watching:
             check.see(case, reading)
     claims = [*layer_claims(sizes, network, n_layers), quantizer_claim(sizes)]

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from search.cli.output import note
+
 if TYPE_CHECKING:
     from search.budget import Budget
 
@@ -100,3 +102,28 @@ class Pace:
         """Seconds until the trial in hand is trained."""
         rate = self.steps_per_s
         return (self.steps - self.step) / rate if rate else None
+
+
+class Ticker:
+    """Says every ten seconds how far a long count is, on standard error.
+
+    Args:
+        what: What is counted, as it stands behind the numbers.
+        clock: Monotonic seconds.
+    """
+
+    EVERY_S = 10.0
+
+    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.what = what
+        self.clock = clock
+        self.began = self.said = clock()
+
+    def __call__(self, done: int, total: int) -> None:
+        """So many of all are done."""
+        now = self.clock()
+        if now - self.said < self.EVERY_S or not done:
+            return
+        self.said = now
+        left = (now - self.began) * (total - done) / done
+        note(f"{done:,} of {total:,} {self.what}, about {left:.0f} s left")

@@ -8,6 +8,7 @@ import typer
 
 from search.cli.options import JsonOption
 from search.cli.output import LEFT, RIGHT, json_text, print_json, save, table, write
+from search.cli.pace import Ticker
 from search.cli.theory_build import build_network
 from search.cli.theory_options import DeltaOption, FeaturesOption, TheoremOption, TokensOption
 from search.cli.theory_plot import plot_sweep
@@ -57,7 +58,7 @@ def verify(
     from search.errors import RunFailedError
 
     sizes = sizes_of(d, n, delta, theorem)
-    certificate = certify(sizes, sample=sample, seed=seed)
+    certificate = certify(sizes, sample=sample, seed=seed, on_progress=Ticker("inputs checked"))
     found = document(certificate)
     if out is not None:
         save(json_text(found), out)

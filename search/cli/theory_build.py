@@ -1,7 +1,7 @@
 """`search theory build`: the network that approximates a given function."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -49,19 +49,19 @@ def build_network(
     """Build the float64 network of a function and measure how far it is from it.
 
     Values are rounded where the ids are large: to the spacing of floats at the largest id.
-    The distance d_2 is taken over [0, 1]^(d x n) on 20,000 uniform points with seed 0.
+    The distance d_2 is taken over [0, 1]^(d x n) on 20,000 uniform points with seed 0. Exit code 1
+    where no delta down to 1/256 brings the cubes within E/3.
     """
     from mixers.folder import save
-    from mixers.theory.cubes import OnCubes, choose_delta, mean_distance, uniform
+    from mixers.theory.cubes import OnCubes, mean_distance, uniform
     from mixers.theory.network import build
     from mixers.theory.sizes import Sizes
     from search.cli.theory import sizes_of
 
     function = function_of(target)
-    which = 3 if theorem == "3" else 2
+    which: Literal[2, 3] = 3 if theorem == "3" else 2
     if delta is None:
-        chosen = choose_delta(function, d, n, eps=eps, theorem=which)[-1]
-        sizes = Sizes(d, n, chosen.K, 3 if which == 3 else 2)
+        sizes = Sizes(d, n, chosen_width(function, d, n, eps=eps, theorem=which), which)
     else:
         sizes = sizes_of(d, n, delta, theorem)
     cubes = OnCubes(function, sizes)
@@ -116,6 +116,30 @@ def function_of(name: str) -> "Function":
     except (ImportError, AttributeError) as error:
         raise InputError(f"--target {name!r}: {error}") from None
     return found
+
+
+def chosen_width(
+    function: "Function", d: int, n: int, *, eps: float, theorem: Literal[2, 3]
+) -> int:
+    """Halve delta until the cubes are near enough and return 1 / delta.
+
+    Raises:
+        RunFailedError: The finest width that is tried is still too coarse.
+        TheoryError: There are more tokens than the finest cubes have columns.
+    """
+    from mixers.theory.cubes import FINEST, choose_delta
+    from mixers.theory.sizes import Sizes
+    from search.errors import RunFailedError
+
+    Sizes(d, n, FINEST, theorem)
+    finest = choose_delta(function, d, n, eps=eps, theorem=theorem)[-1]
+    if finest.distance > eps / 3:
+        raise RunFailedError(
+            f"--eps {eps:g}: with delta = 1/{finest.K}, the finest that is tried, "
+            f"d_2(f, cubes) = {finest.distance:.3g} is still more than eps / 3 = {eps / 3:.3g}; "
+            f"ask for --eps {3.2 * finest.distance:.2g} or more, or name a smaller --delta"
+        )
+    return finest.K
 
 
 def text(found: dict[str, Any]) -> str:

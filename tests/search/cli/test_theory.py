@@ -41,6 +41,18 @@ def test__verify__claim_fails__code_1_and_its_name(capsys, monkeypatch):
     assert "1 of " in done.out
 
 
+def test__verify__takes_long__says_how_far_it_is_on_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr("mixers.theory.certificate.PROGRESS_EVERY", 10)
+    quiet = call(capsys, *SMALL)
+    monkeypatch.setattr("search.cli.pace.Ticker.EVERY_S", 0.0)
+
+    told = call(capsys, *SMALL)
+
+    lines = [line.partition(", about")[0] for line in told.err.splitlines()]
+    assert lines == ["10 of 25 inputs checked", "20 of 25 inputs checked"]
+    assert (quiet.err, quiet.out) == ("", told.out)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -83,9 +95,22 @@ def test__build__own_function__by_module(capsys):
     assert done.out.startswith("Theorem 2 for mixers.theory.cubes:centred: d = 1, n = 2, delta")
 
 
+def test__build__eps_out_of_reach__says_so_with_code_1_and_what_would_do(capsys):
+    done = call(capsys, "theory", "build", "--eps", "1e-3")
+
+    assert done.code == 1
+    assert "with delta = 1/256, the finest that is tried, d_2(f, cubes) = 0.00208" in (
+        done.error_line
+    )
+    enough = float(done.error_line.partition("ask for --eps ")[2].split()[0])
+    assert enough / 3 > 0.00208
+    assert done.out == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("--n", "300"), "n = 300 tokens cannot all differ"),
         (("--target", "nope"), "--target 'nope' is none of mean, centred, previous"),
         (("--target", "mixers.theory.cubes:nope"), "has no attribute 'nope'"),
         (("--delta", "1/3"), "the grid points k/3 are not exact in floats"),
