@@ -18,6 +18,8 @@ from search.cli.plot import plot
 from search.cli.probe import probe
 from search.cli.query import query
 from search.cli.report import report
+from search.cli.resting import pause, resume, stop
+from search.cli.retry import retry
 from search.cli.run import run
 from search.cli.schema import schema
 from search.cli.studies import ls, show
@@ -66,6 +68,10 @@ def build_app() -> typer.Typer:
     app.command("init", rich_help_panel=WORK)(init)
     app.command("run", rich_help_panel=WORK)(run)
     app.command("confirm", rich_help_panel=WORK)(confirm)
+    app.command("pause", rich_help_panel=WORK)(pause)
+    app.command("stop", rich_help_panel=WORK)(stop)
+    app.command("resume", rich_help_panel=WORK)(resume)
+    app.command("retry", rich_help_panel=WORK)(retry)
     app.command("ls", rich_help_panel=READ)(ls)
     app.command("show", rich_help_panel=READ)(show)
     app.command("best", rich_help_panel=READ)(best)
