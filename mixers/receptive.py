@@ -33,7 +33,7 @@ class Route:
         chain: Condition 2: an order of all tokens in which each is seen by the next one, somewhere
             in the stack.
         full_after: Condition 3: after how many layers every token has seen every other, the stack
-            being repeated as often as needed; None if never.
+            being repeated as often as needed (or not at all, if asked so); None if never.
         layers_until: Entry [j][i]: after how many layers output j has seen token i, counted as
             `full_after`; 0 for itself, None if never or not wanted.
         n_layers: Layers of the stack.
@@ -81,7 +81,7 @@ class Route:
         ]
 
 
-def route(spec: EncoderSpec, *, n_tokens: int | None = None) -> Route:
+def route(spec: EncoderSpec, *, n_tokens: int | None = None, repeated: bool = True) -> Route:
     """Follow every token through a stack by what its mixers declare to see.
 
     Costs a product of N x N matrices per layer; builds and trains nothing.
@@ -89,6 +89,8 @@ def route(spec: EncoderSpec, *, n_tokens: int | None = None) -> Route:
     Args:
         spec: The encoder.
         n_tokens: Tokens to look at; by default `max_seq_len`, at most 512.
+        repeated: Go on through the stack again until nothing new is seen; without it, what is not
+            seen in one pass counts as never.
 
     Raises:
         MixerError: No token, or more than a mixer of the stack is bound to.
@@ -97,7 +99,7 @@ def route(spec: EncoderSpec, *, n_tokens: int | None = None) -> Route:
     if tokens < 1:
         raise MixerError(f"n_tokens must be at least 1, not {tokens}")
     layers = [layer_connections(spec, layer, tokens) for layer in range(spec.n_layers)]
-    until = arrival(layers)
+    until = arrival(layers, most=None if repeated else len(layers))
     wanted = torch.ones(tokens, tokens, dtype=torch.bool)
     wanted = wanted.tril() if spec.causal else wanted
     is_full = bool((until[wanted] >= 0).all())
@@ -128,11 +130,11 @@ def layer_connections(spec: EncoderSpec, layer: int, tokens: int) -> Tensor:
     return mixer_type.connections(config, seq_len=tokens, causal=spec.causal)
 
 
-def arrival(layers: list[Tensor]) -> Tensor:
+def arrival(layers: list[Tensor], *, most: int | None = None) -> Tensor:
     """Return after how many layers each output has seen each token, (N, N); -1 = never.
 
-    The layers are repeated until a whole round of them changes nothing. The residual keeps every
-    token at its own place.
+    The layers are repeated until a whole round of them changes nothing, or `most` are through. The
+    residual keeps every token at its own place.
     """
     tokens = len(layers[0])
     own = torch.eye(tokens)
@@ -140,7 +142,7 @@ def arrival(layers: list[Tensor]) -> Tensor:
     until = own.long() - 1
     steps = [torch.maximum(layer.float(), own) for layer in layers]
     idle = depth = 0
-    while idle < len(steps) and bool((seen == 0).any()):
+    while idle < len(steps) and depth != most and bool((seen == 0).any()):
         seen = (steps[depth % len(steps)] @ seen > 0).float()
         depth += 1
         fresh = (seen > 0) & (until < 0)

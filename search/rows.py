@@ -91,6 +91,7 @@ class TrialRow:
         seed: Training seed.
         seed_index: 0 for an architecture's first seed, k for its k-th repeat.
         recipe: What its training changed of the study's recipe, by field; empty = nothing.
+        route: How far its stack carries information (see `search.routes`); None in older stores.
         selection: Metrics on the selection split, by name; empty unless evaluated.
         test: Metrics on the test split, by name; empty unless evaluated.
         documents: The objective's sums by document, by split; empty unless asked for.
@@ -126,6 +127,7 @@ class TrialRow:
     seed: int = 0
     seed_index: int = 0
     recipe: Mapping[str, float] = field(default_factory=dict)
+    route: Mapping[str, Any] | None = None
     selection: Mapping[str, float] = field(default_factory=dict)
     test: Mapping[str, float] = field(default_factory=dict)
     documents: Mapping[str, DocumentSums] = field(default_factory=dict)

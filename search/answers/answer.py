@@ -105,7 +105,8 @@ class Answer:
     """All that a study's rows say; see the classes of the parts for units and signs.
 
     ``pick``, ``reference``, ``shorter`` and ``rival`` are architecture ids; a pure pick has the
-    same mixer in every layer.
+    same mixer in every layer. ``route`` is how far the pick's stack carries information (see
+    `search.routes`).
     """
 
     question: Question
@@ -115,6 +116,7 @@ class Answer:
     shorter: str | None
     rival: str | None
     pick_is_pure: bool
+    route: Mapping[str, Any] | None
     hybrid_beats_all: Beats
     contrasts: tuple[Contrast, ...]
     leaders: tuple[Leader, ...]
@@ -251,6 +253,7 @@ def make_answer(
         shorter=finalists.shorter.arch_id if finalists.shorter else None,
         rival=finalists.rival.arch_id if finalists.rival else None,
         pick_is_pure=finalists.pick is not None and finalists.pick.is_uniform,
+        route=finalists.pick.route if finalists.pick else None,
         hybrid_beats_all=UNDECIDED
         if question.is_listed
         else hybrid_beats_all(finalists, contrasts, question),

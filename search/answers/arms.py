@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
+from typing import Any
 
 from search.answers.intervals import sd
 from search.answers.question import Question, kind_of
@@ -70,6 +71,11 @@ class Arm:
     def test_sd(self) -> float | None:
         """Repeat SD on the test split; None where not measurable."""
         return sd(self.test_values)
+
+    @property
+    def route(self) -> Mapping[str, Any] | None:
+        """How far the stack carries information; None where that was not found out."""
+        return next((row.route for row in self.rows if row.route), None)
 
     def n_of(self, kind: str) -> int:
         """Number of layers with a mixer of this kind."""

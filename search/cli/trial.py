@@ -37,6 +37,7 @@ def _line(label: str, value: object) -> str:
 
 def _head(trial: Mapping[str, Any]) -> Iterator[str]:
     from search.report.wording import time_text
+    from search.routes import route_words
 
     role = f", {trial['role'].replace('_', ' ').replace(':', ' ')}" if trial["role"] else ""
     yield _line("trial", f"{trial['number']} of {trial['study']} ({trial['phase']}{role})")
@@ -44,6 +45,8 @@ def _head(trial: Mapping[str, Any]) -> Iterator[str]:
     yield _line("state", f"{trial['state']}{reason}")
     yield _line("layers", f"{trial['code'] or ABSENT}  {trial['notation'] or ''}".rstrip())
     yield _line("architecture", trial["arch_id"] or ABSENT)
+    if words := route_words(trial["route"]):
+        yield _line("route", words)
     yield _line("seed", f"{trial['seed']} (repeat {trial['seed_index']})")
     if trial["steps"] is not None:
         yield _line("trained", f"{trial['steps']} steps in {time_text(trial['seconds'])}")

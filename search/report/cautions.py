@@ -10,6 +10,7 @@ from search.answers.verdicts import UNDECIDED
 from search.report.lengths import headline
 from search.report.recipe import stack_name
 from search.report.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
+from search.routes import unseen_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -28,6 +29,7 @@ def cautions(answer: Answer) -> list[str]:
         _lead(answer),
         _lost(answer),
         _recall(answer),
+        _unseen(answer),
         _speed(answer),
         _limits(answer),
         _recipe(answer),
@@ -85,6 +87,12 @@ def _lead(answer: Answer) -> str:
 def _recall(answer: Answer) -> str:
     found = answer.recall
     return f"{found.pick} {found.text}" if found and found.word == "fails recall" else ""
+
+
+def _unseen(answer: Answer) -> str:
+    words = unseen_words(answer.route)
+    pick = next((leader.code for leader in answer.leaders if leader.arch_id == answer.pick), "")
+    return f"in {pick} {words}" if words else ""
 
 
 def _lost(answer: Answer) -> str:

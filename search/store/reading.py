@@ -52,6 +52,7 @@ def trial_rows(
             Trial.seed,
             Trial.seed_index,
             Trial.recipe,
+            Trial.route,
             Trial.sampler_params,
             Trial.sampler_attrs,
             Trial.steps,
@@ -102,6 +103,7 @@ def trial_rows(
             seed=row.seed or 0,
             seed_index=row.seed_index or 0,
             recipe=row.recipe,
+            route=row.route,
             selection=metrics.get((row.id, "selection"), {}),
             test=metrics.get((row.id, "test"), {}),
             documents=sums.get(row.id, {}),
@@ -204,7 +206,9 @@ def trial_document(connection: Connection, trial_id: int) -> dict[str, Any]:
     trial = one(connection, Trial, Trial.id == trial_id)
     document = flat[0] | {
         name: trial[name]
-        for name in ("spec", "training_key", "sampler_params", "sampler_attrs", "attempt")
+        for name in (
+            *("spec", "route", "training_key", "sampler_params", "sampler_attrs", "attempt"),
+        )
     }
     document["plugins"] = one(connection, SpaceRevision, SpaceRevision.id == trial["revision_id"])[
         "plugins"

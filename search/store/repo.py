@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, Engine
 
 from search.errors import StoreError
+from search.routes import route_document
 from search.rows import (
     Claim,
     CommitOutcome,
@@ -331,6 +332,7 @@ class Store:
         Raises:
             InputError: A NaN or an infinity among params or attrs.
         """
+        route = route_document(spec)  # takes a moment, so before the transaction
         with self.writing(claim.study_id) as connection:
             return claiming.commit(
                 connection,
@@ -344,6 +346,7 @@ class Store:
                 attrs=attrs or {},
                 study_attrs=study_attrs or {},
                 recipe=recipe or {},
+                route=route,
                 flops=flops,
                 most_flops=most_flops,
                 splits=splits,

@@ -22,7 +22,8 @@ def spec_of(architecture, **fields):
 @pytest.mark.parametrize("width", [1, 3, 30])
 @pytest.mark.parametrize("causal", [False, True])
 def test__route__windows__take_distance_over_width_layers(width, causal):
-    route = mixers.route(spec_of(f"sparse_attention(width={width})*2", causal=causal))
+    spec = spec_of(f"sparse_attention(width={width})*2", causal=causal)
+    route = mixers.route(spec)
     for output, row in enumerate(route.layers_until):
         for token, until in enumerate(row):
             away = output - token
@@ -34,6 +35,9 @@ def test__route__windows__take_distance_over_width_layers(width, causal):
     far = {(o, t) for o, t in far if t < o or not causal}
     assert set(route.unseen(within=2)) == far
     assert route.unseen() == []
+    once = mixers.route(spec, repeated=False)
+    assert set(once.unseen()) == far
+    assert once.full_after == (None if far else route.full_after)
 
 
 def test__route__causal_filters__reach_back_by_their_whole_length():

@@ -69,6 +69,7 @@ def test__show__trial__everything_that_is_known(
         "4 of demo (confirm)",
         "completed (trained to the end)",
         "attention*2",
+        "route         every token sees every other after 1 layer",
         "Evaluations",
         "3.0300",
         "Curve",

@@ -7,6 +7,7 @@ import store_factory
 from sqlalchemy import select, update
 
 from search.errors import InputError, NothingThereError, StoreError
+from search.routes import route_document
 from search.store.leases import MOST_LOST_ATTEMPTS
 from search.store.tables import Attempt, Study, Trial, Worker
 
@@ -153,6 +154,9 @@ def test__commit__row__holds_what_was_committed(store, study_id, worker):
     assert [block["kind"] for block in document["blocks"]] == ["sepconv", "attention"]
     assert document["blocks"][1]["config"]["rotary"] is True
     assert document["training_flops"] == 123
+    # Found before training, from the spec: attention stands in the second layer.
+    assert row.route == document["route"] == route_document(spec)
+    assert row.route["full_after"] == 2
 
 
 def test__commit__notes_about_the_study__add_up_whoever_wrote_them(store, study_id, worker):
