@@ -26,11 +26,13 @@ from torch import nn
 
 from mixers import parse_architecture
 from search.messages import Message, Report, TrialConfig, TrialResult
+from search.prepared import prepared_task
+from search.random_states import DROPOUT_STREAM, process_settings
 from search.recipe import build_optimizer, reading_steps
 from search.study import StudySpec
 from search.tasks.base import Task
 from search.tasks.evaluation import evaluate
-from search.trial import DROPOUT_STREAM, Trial, prepared_task, process_settings, run_trial
+from search.trial import Trial, run_trial
 
 
 @dataclass
@@ -90,11 +92,11 @@ def lightning(config: TrialConfig) -> Run:
         if isinstance(message, Report) and message.split == "selection":
             run.curve.append((message.step, message.metrics["loss"]))
 
-    trial = Trial(config)
+    trial = Trial(config, note)
     with process_settings(config):
         trial.prepare()
         with run.timed():
-            trial.train(note, lambda: None)
+            trial.train(lambda: None)
     return run
 
 

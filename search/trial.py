@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import random
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
 from mixers import count_flops, count_parameters
-from mixers.config import canonical_json
+from search.checkpointing import Keeper, Saved, TrialFacts
 from search.devices import choose_precision, device_facts
 from search.environment import environment
 from search.failure import failure_of
@@ -27,30 +23,31 @@ from search.messages import (
     Message,
     PlanTiming,
     ProbeReading,
+    Report,
+    Resumed,
     Timing,
     TrialConfig,
     TrialFailure,
     TrialResult,
 )
+from search.prepared import prepared_task
 from search.probe import probe
 from search.proof import mixer_proof
-from search.tasks.base import PROBE_CONTEXTS, build_task, task_registry
+from search.random_states import DROPOUT_STREAM, process_settings
+from search.stages import Stages
 from search.tasks.evaluation import collect_records, compute_metrics, document_sums
 from search.training import Training, autocast, train
 
 if TYPE_CHECKING:
     from search.messages import MixerProof
     from search.rows import DocumentSums
-    from search.tasks.base import Split, Task, TaskConfig
+    from search.study import TrainingSpec
+    from search.tasks.base import Split
 
 Reporter = Callable[[Message], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
-Outcome = TypeVar("Outcome")
-
-# Dropout draws from a stream of its own, so that it does not depend on how many numbers the
-# initialisation of an architecture took.
-DROPOUT_STREAM = 1 << 32
+Work = TypeVar("Work")
 
 
 def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) -> TrialResult:
@@ -58,6 +55,7 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
 
     What can be shared by the trials of a study (data, tokenizer, windows, probe contexts) is made
     once per process. Global random states, the thread count and loggers are as before afterwards.
+    A trial of which a checkpoint is left goes on from there, and reports its readings once more.
 
     Args:
         config: the trial.
@@ -67,14 +65,14 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
     Raises:
         Exception: whatever the task or a mixer raises; see ``attempt``.
     """
-    trial = Trial(config)
+    trial = Trial(config, report)
     with process_settings(config):
         trial.prepare()
-        probes = [trial.probe("init")]
-        stopped = should_stop()
-        training = Training(stopped=stopped)
-        if stopped is None:
-            training = trial.train(report, should_stop)
+        trial.begin()
+        training = Training.of(trial.saved)
+        training.stopped = should_stop()
+        if training.stopped is None:
+            training = trial.train(should_stop)
         evaluations: dict[Split, Metrics] = {}
         if training.selection:
             evaluations["selection"] = training.selection
@@ -84,9 +82,9 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
         if training.diverged is None:
             proof = trial.prove()
         if training.diverged is None and training.stopped is None:
-            probes.append(trial.probe("final"))
+            trial.probe("final")
             latency = trial.time_latency()
-        return trial.result(training, evaluations, probes, proof, latency)
+        return trial.result(training, evaluations, proof, latency)
 
 
 def attempt(
@@ -96,7 +94,7 @@ def attempt(
     return guarded(lambda: run_trial(config, report=report, should_stop=should_stop))
 
 
-def guarded(work: Callable[[], Outcome]) -> Outcome | TrialFailure:
+def guarded(work: Callable[[], Work]) -> Work | TrialFailure:
     """Does a trial's work; what it raises becomes a failure, and its memory is given back.
 
     Code of a trial may well call ``sys.exit``: that too is a failure of the trial. Ctrl-C is not
@@ -117,16 +115,16 @@ def guarded(work: Callable[[], Outcome]) -> Outcome | TrialFailure:
 
 def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
     """Times a few training steps and all that a trial does once, for a plan; no result is kept."""
-    trial = Trial(config)
+    trial = Trial(config, lambda message: None)
     with process_settings(config):
         trial.prepare()
         trial.probe("init")
         recipe = config.study.training.model_copy(update={"steps": n_steps, "validations": 1})
-        training = trial.train(lambda message: None, lambda: None, recipe=recipe)
+        training = trial.train(lambda: None, recipe=recipe)
         trial.prove()
         trial.probe("final")
         trial.time_latency()
-        spent = trial.stages
+        spent = trial.stages.seconds
         return PlanTiming(
             step_s=float(np.median(training.step_seconds)),
             evaluation_s=spent["evaluate"],
@@ -135,89 +133,107 @@ def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
         )
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What the trials of one study share in one process."""
-
-    task: Task[Any]
-    contexts: torch.Tensor
-    vocabulary: torch.Tensor
-
-
-KEPT_TASKS = 2
-SHARED: dict[tuple[object, ...], Prepared] = {}
-
-
-def prepared_task(config: TaskConfig, seed: int, cache_dir: str) -> Prepared:
-    """The task of a study, read and tokenised, with its probe contexts; kept for later trials.
-
-    The class belongs to the key: a notebook may define a task of the same name anew.
-    """
-    key = (task_registry().load(config.kind), canonical_json(config), seed, cache_dir)
-    if key not in SHARED:
-        task = build_task(config, seed=seed, cache_dir=Path(cache_dir))
-        task.prepare()
-        contexts = task.probe_contexts(PROBE_CONTEXTS)
-        if len(SHARED) >= KEPT_TASKS:
-            SHARED.pop(next(iter(SHARED)))
-        SHARED[key] = Prepared(task, contexts, task.probe_vocabulary())
-    return SHARED[key]
-
-
 class Trial:
-    """The stages of one trial; ``stages`` holds the seconds of each."""
+    """The stages of one trial, and the seconds of each.
 
-    def __init__(self, config: TrialConfig) -> None:
+    Seconds, stages, readings and probes are those of the trial: of this attempt, and of what
+    earlier ones left in the checkpoint that it goes on from.
+    """
+
+    def __init__(self, config: TrialConfig, report: Reporter) -> None:
         self.started = time.perf_counter()
+        self.report = report
         self.config = config
         self.study = config.study
         self.device = device_facts(config.device)
         self.precision = choose_precision(self.study.training.precision, self.device)
         self.metrics = self.study.trained_metrics
-        self.stages: dict[str, float] = {}
+        self.stages = Stages()
         self.documents: dict[Split, DocumentSums] = {}
-
-    @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Adds the time of a block to a stage."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+        self.probes: list[ProbeReading] = []
+        self.readings: list[Report] = []
+        self.earlier_s = 0.0
+        self.earlier_peak = 0
+        self.saved: Saved | None = None
+        plan = config.checkpoints
+        self.keeper = None if plan is None else Keeper(plan, self.stages, self.facts, report)
 
     def prepare(self) -> None:
         """Gets the shared task and builds the model from the seed."""
-        with self.stage("prepare"):
+        with self.stages.time("prepare"):
             shared = prepared_task(self.study.task, self.study.seed, self.config.cache_dir)
             self.task, self.shared = shared.task, shared
-        with self.stage("build"):
+        with self.stages.time("build"):
             self.model: nn.Module = self.task.build_model(self.config.spec)
             self.model.to(torch.device(self.config.device))
         reset_peak(self.config.device)
 
-    def train(self, report: Reporter, should_stop: StopAsked, *, recipe: Any = None) -> Training:
-        """Trains the model; time spent on evaluations is a stage of its own."""
+    def begin(self) -> None:
+        """Takes up what an earlier attempt saved; the first one probes the fresh model."""
+        if self.keeper is not None:
+            self.saved = self.keeper.find()
+        if self.saved is None:
+            self.probe("init")
+            return
+        facts = self.saved.facts
+        self.report(Resumed(step=self.saved.state.step))
+        # The worker of the earlier attempt may have died with a reading in its hands.
+        for reading in facts.reports:
+            self.note(reading)
+        self.probes = list(facts.probes)
+        self.documents = dict(facts.documents)
+        self.earlier_s, self.earlier_peak = facts.seconds, facts.peak_memory_bytes
+        self.stages.add(facts.stages)
+
+    def train(self, should_stop: StopAsked, *, recipe: TrainingSpec | None = None) -> Training:
+        """Trains the model; evaluations and checkpoints are stages of their own."""
         torch.manual_seed(self.config.seed + DROPOUT_STREAM)
-        start = time.perf_counter()
-        training = train(
-            self.model,
-            self.task,
-            recipe or self.study.training,
-            seed=self.config.seed,
-            device=self.config.device,
-            precision=self.precision,
-            read=lambda model: self.read("selection"),
-            report=report,
-            should_stop=should_stop,
+        with self.stages.time("train"):
+            return train(
+                self.model,
+                self.task,
+                recipe or self.study.training,
+                seed=self.config.seed,
+                device=self.config.device,
+                precision=self.precision,
+                read=lambda model: self.read("selection"),
+                report=self.note,
+                should_stop=should_stop,
+                until=self.config.until,
+                keeper=self.keeper,
+                saved=self.saved,
+            )
+
+    def note(self, message: Message) -> None:
+        """Passes a message on; readings go into the checkpoints too."""
+        if isinstance(message, Report):
+            self.readings.append(message)
+        self.report(message)
+
+    def facts(self) -> TrialFacts:
+        """The trial's own part of a checkpoint."""
+        return TrialFacts(
+            seconds=self.seconds,
+            stages=self.stages.seconds,
+            peak_memory_bytes=self.peak,
+            probes=tuple(self.probes),
+            documents=self.documents,
+            reports=tuple(self.readings),
         )
-        spent = time.perf_counter() - start
-        self.stages["train"] = spent - self.stages.get("evaluate", 0.0)
-        return training
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the trial so far."""
+        return self.earlier_s + time.perf_counter() - self.started
+
+    @property
+    def peak(self) -> int:
+        """Peak memory of the trial so far, bytes."""
+        return max(self.earlier_peak, peak_bytes(self.config.device))
 
     def read(self, split: Split) -> Metrics:
         """The study's metrics on a split; keeps the objective's sums by document."""
-        with self.stage("evaluate"), autocast(self.config.device, self.precision):
+        with self.stages.time("evaluate"), autocast(self.config.device, self.precision):
             records = collect_records(
                 self.task,
                 self.model,
@@ -233,7 +249,7 @@ class Trial:
     def evaluate(self, training: Training) -> dict[Split, Metrics]:
         """Reads the splits asked for; a metric that is not finite makes the trial diverged."""
         found: dict[Split, Metrics] = {}
-        for split in self.config.splits:
+        for split in ("selection",) if training.pruned else self.config.splits:
             # The last reading was made at the end: there is nothing new to read.
             known = split == "selection" and training.read_at == training.steps
             metrics = training.selection if known else self.read(split)
@@ -244,27 +260,28 @@ class Trial:
             found[split] = metrics
         return found
 
-    def probe(self, when: Literal["init", "final"]) -> ProbeReading:
+    def probe(self, when: Literal["init", "final"]) -> None:
         """Contextual-mapping distinctness, at the study's contexts and edits."""
-        with self.stage("probe"):
-            return probe(
+        with self.stages.time("probe"):
+            reading = probe(
                 self._encoder(),
                 self.shared.contexts,
                 self.shared.vocabulary,
                 seed=self.study.seed,
                 when=when,
             )
+        self.probes.append(reading)
 
     def prove(self) -> MixerProof | None:
         """Compares what ran with the spec."""
         if not self.config.check_proof:
             return None
-        with self.stage("proof"):
+        with self.stages.time("proof"):
             return mixer_proof(self._encoder(), self.config.spec)
 
     def time_latency(self) -> Timing:
         """Forward pass of the encoder on one batch of the study's shape."""
-        with self.stage("latency"), autocast(self.config.device, self.precision):
+        with self.stages.time("latency"), autocast(self.config.device, self.precision):
             contexts = self.shared.contexts
             rows = torch.arange(self.study.training.batch_size) % len(contexts)
             return time_latency(self._encoder(), contexts[rows].to(self.config.device))
@@ -273,16 +290,10 @@ class Trial:
         self,
         training: Training,
         evaluations: dict[Split, Metrics],
-        probes: list[ProbeReading],
         proof: MixerProof | None,
         latency: Timing | None,
     ) -> TrialResult:
         """Puts everything together."""
-        outcome: Literal["completed", "diverged", "stopped"] = "completed"
-        if training.diverged is not None:
-            outcome = "diverged"
-        elif training.stopped is not None:
-            outcome = "stopped"
         config, batch_size = self.config, self.study.training.batch_size
         step_s = None
         if training.step_seconds:
@@ -294,11 +305,11 @@ class Trial:
                 dtype="bfloat16" if self.precision == "bf16" else "float32",
             )
         return TrialResult(
-            outcome=outcome,
+            outcome=training.outcome,
             reason=training.diverged or training.stopped or "",
             steps=training.steps,
             sequences=training.steps * batch_size,
-            seconds=time.perf_counter() - self.started,
+            seconds=self.seconds,
             evaluations=evaluations,
             documents={
                 split: sums for split, sums in self.documents.items() if split in evaluations
@@ -308,9 +319,9 @@ class Trial:
                 flops=count_flops(config.spec),
                 step_s=step_s,
                 latency_s=latency,
-                peak_memory_bytes=peak_bytes(config.device),
+                peak_memory_bytes=self.peak,
             ),
-            probes=tuple(probes),
+            probes=tuple(self.probes),
             proof=proof,
             environment=environment(
                 device=self.device,
@@ -318,31 +329,11 @@ class Trial:
                 seed=config.seed,
                 precision=self.precision,
             ),
-            stages=self.stages,
+            stages=self.stages.seconds,
+            resumed_step=0 if self.saved is None else self.saved.state.step,
         )
 
     def _encoder(self) -> nn.Module:
         encoder = self.model.encoder
         assert isinstance(encoder, nn.Module)
         return encoder
-
-
-@contextlib.contextmanager
-def process_settings(config: TrialConfig) -> Iterator[None]:
-    """Seeds and threads of one trial; the caller's own come back afterwards."""
-    threads = torch.get_num_threads()
-    python, numpy = random.getstate(), np.random.get_state()
-    device = torch.device(config.device)
-    gpus = [device.index or 0] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=gpus):
-        torch.set_num_threads(config.threads)
-        torch.manual_seed(config.seed)
-        # Mixers of other people may draw from these.
-        random.seed(config.seed)
-        np.random.seed(config.seed % 2**32)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            random.setstate(python)
-            np.random.set_state(numpy)

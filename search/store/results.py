@@ -98,7 +98,7 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
 
 def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
     """Return what reports say about how far their attempt is."""
-    columns = {}
+    columns: dict[str, int] = {}
     for message in reports:
         if isinstance(message, Warned):
             continue

@@ -9,7 +9,8 @@ from fault_trials import trial_config
 from mixers import count_flops, count_parameters
 from search.errors import InputError
 from search.messages import Report, TrialConfig, TrialFailure, TrialResult
-from search.trial import SHARED, attempt, run_trial, time_steps
+from search.prepared import SHARED
+from search.trial import attempt, run_trial, time_steps
 
 
 def run(config, *, should_stop=lambda: None):
