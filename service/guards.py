@@ -30,7 +30,7 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 LOG = logging.getLogger(__name__)
-JSON_TYPE, FORM_TYPE = "application/json", "application/x-www-form-urlencoded"
+JSON_TYPE = "application/json"
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -177,7 +177,7 @@ class BodyLimits:
                 raise ProblemError(
                     400, f"the body is nested deeper than {self.settings.body_depth}"
                 )
-        elif kind != FORM_TYPE:
+        else:
             raise ProblemError(415, f"send the body as {JSON_TYPE}")
 
 

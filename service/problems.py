@@ -34,6 +34,10 @@ MEANINGS = {
     429: "Too many requests of this kind; try again later.",
     503: "The store cannot be used now.",
 }
+EVERY = (400, 401, 403, 404, 405, 422, 429, 503)
+"""Problems that every route behind a token may answer with."""
+WITH_BODY = (408, 413, 415)
+"""Those of routes that take a body, beside them."""
 
 
 class FieldProblem(BaseModel):
@@ -114,10 +118,21 @@ class ProblemError(Exception):
         await self.response(scope["path"])(scope, receive, send)
 
 
+def schemas() -> dict[str, Any]:
+    """The schemas that `documented` refers to, for the components of OpenAPI."""
+    document = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**document.pop("$defs"), "ProblemDocument": document}
+
+
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The entries of OpenAPI for error statuses of a route."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
     return {status: {"description": MEANINGS[status], "content": content} for status in statuses}
+
+
+def errors(*more: int) -> dict[int | str, dict[str, Any]]:
+    """The documented problems of a route behind a token."""
+    return documented(*EVERY, *more)
 
 
 def from_search(error: SearchError | MixerError) -> ProblemError:

@@ -39,8 +39,12 @@ class ServiceSettings(BaseSettings):
     """Further names by which clients may call the service, as behind a proxy; `*` allows all."""
     secure_cookies: bool = False
     """Whether browsers send the login cookie over HTTPS alone; set it behind a proxy with TLS."""
-    files: Path | None = Field(default=None, validation_alias=AliasChoices("files", "SEARCH_FILES"))
-    """Folder of the artifacts that may be downloaded (`SEARCH_FILES`); by default the store's."""
+    files: Path | None = None
+    """Folder of the artifacts that may be downloaded; by default the one of the store's files."""
+    data: Path | None = None
+    """Folder of texts that submitted studies may name by absolute path; none by default."""
+    hub: bool = False
+    """Whether submitted studies may name data sets and tokenizers of the Hugging Face Hub."""
     body_bytes: Count = 2**20
     """Largest body of a request."""
     body_depth: Count = 32

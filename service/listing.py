@@ -1,0 +1,99 @@
+"""Pages of a view: filtered, sorted and cut by the database, with bound values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import text
+
+from search.store.reading import FLAGS, plain_row
+from search.store.repo import Store
+from search.store.types import UtcDateTime
+from search.store.views import View
+from service.problems import wrong_fields
+
+
+def order_by(view: View, sort: str | None, key: str) -> str:
+    """Return the ORDER BY of a sort such as `-selection,number`; `key` makes it total.
+
+    Raises:
+        ProblemError: 422, a column that the view does not have.
+    """
+    terms = []
+    for word in (sort or "").split(",") if sort else ():
+        column = word.strip().removeprefix("-")
+        if column not in view.columns:
+            known = ", ".join(view.columns)
+            raise wrong_fields([("query.sort", f"no column {column!r}; the columns are {known}")])
+        way = "DESC" if word.strip().startswith("-") else "ASC"
+        # Without a value comes last, on both databases and both ways.
+        terms.append(f"({column} IS NULL) ASC, {column} {way}")
+    return ", ".join([*terms, f"{key} ASC"])
+
+
+def page_of(
+    store: Store,
+    view: View,
+    *,
+    equal: Mapping[str, Any],
+    among: Mapping[str, Sequence[Any] | None],
+    sort: str | None,
+    key: str,
+    page: int,
+    page_size: int,
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows of a page and the number of rows of all pages.
+
+    Args:
+        store: The store.
+        view: A public view.
+        equal: Columns that must have a value.
+        among: Columns that must have one of some values; None = any.
+        sort: Columns with `-` for the greatest first.
+        key: Column that makes the order total.
+        page: Counts from 1.
+        page_size: Rows of a page.
+    """
+    conditions, values = [], dict(equal)
+    conditions += [f"{column} = :{column}" for column in equal]
+    for column, wanted in among.items():
+        if wanted is not None:
+            names = [f"{column}_{index}" for index in range(len(wanted))]
+            values |= dict(zip(names, wanted, strict=True))
+            conditions.append(f"{column} IN ({', '.join(':' + name for name in names)})")
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    order = order_by(view, sort, key)
+    times = {name: UtcDateTime() for name in view.columns if name.endswith("_at")}
+    with store.reading() as connection:
+        total = connection.execute(text(f"SELECT COUNT(*) FROM {view.name}{where}"), values)
+        n_rows = int(total.scalar_one())
+        found = connection.execute(
+            text(
+                f"SELECT * FROM {view.name}{where} ORDER BY {order} LIMIT :rows OFFSET :before"
+            ).columns(**times),
+            values | {"rows": page_size, "before": (page - 1) * page_size},
+        ).all()
+    rows = [
+        {name: bool(value) if name in FLAGS else value for name, value in plain_row(row).items()}
+        for row in found
+    ]
+    return rows, n_rows
+
+
+def thinned(points: Sequence[tuple[int, float]], most: int) -> list[tuple[int, float]]:
+    """Return at most `most` points of a curve: both ends, and extremes of equal parts between.
+
+    A narrow peak survives, which it would not among every k-th point.
+    """
+    if len(points) <= most:
+        return list(points)
+    inner = points[1:-1]
+    parts = max(1, (most - 2) // 2)
+    kept = [points[0]]
+    for part in range(parts):
+        group = inner[part * len(inner) // parts : (part + 1) * len(inner) // parts]
+        if group:
+            low, high = (extreme(group, key=lambda point: point[1]) for extreme in (min, max))
+            kept += sorted({low, high})
+    return [*kept, points[-1]]
