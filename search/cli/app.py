@@ -14,6 +14,7 @@ from search.cli.export import export
 from search.cli.failures import EXIT_CODES
 from search.cli.group import SearchGroup
 from search.cli.init import init
+from search.cli.merge import merge
 from search.cli.plot import plot
 from search.cli.probe import probe
 from search.cli.query import query
@@ -84,6 +85,7 @@ def build_app() -> typer.Typer:
     app.command("probe", rich_help_panel=MODELS)(probe)
     app.add_typer(theory.app, name="theory", rich_help_panel=MODELS)
     app.command("schema", rich_help_panel=MODELS)(schema)
+    app.command("merge", rich_help_panel=CARE)(merge)
     app.command("doctor", rich_help_panel=CARE)(doctor)
     app.command("upgrade", rich_help_panel=CARE)(upgrade)
     return app

@@ -23,7 +23,17 @@ from search.rows import (
     TrialState,
     VerdictRow,
 )
-from search.store import claiming, leases, operations, query, reading, results, studies, workers
+from search.store import (
+    claiming,
+    leases,
+    merging,
+    operations,
+    query,
+    reading,
+    results,
+    studies,
+    workers,
+)
 from search.store.address import Address, parse_address
 from search.store.engine import database_time, make_engine
 from search.store.engine import reading as read_transaction
@@ -199,6 +209,32 @@ class Store:
             return operations.retry(
                 connection, study_id, states=states, causes=causes, numbers=numbers
             )
+
+    def merge(
+        self,
+        other: "Store",
+        *,
+        study: str | None = None,
+        name: str | None = None,
+        must_agree: Collection[str] = (),
+    ) -> list[merging.Merged]:
+        """Take the studies of another store in, in one transaction.
+
+        Ended trials get new ids here; what is here already by architecture, training key and seed
+        is skipped, and what has not ended there is left out.
+
+        Args:
+            other: The other store; it is only read.
+            study: Only this one, with those derived from it.
+            name: Its name here, instead of its own.
+            must_agree: Notes about a study that have to be equal where both stores have it.
+
+        Raises:
+            InputError: A study of that name is here with another spec or other data.
+            NothingThereError: The other store has no such study.
+        """
+        with other.reading() as source, self.writing(STUDIES_LOCK) as target:
+            return merging.Merging(source, target, must_agree).run(study, name, other.url)
 
     def ask_budget(self, study_id: int, budget: str) -> None:
         """Note the budget that a study is to have, for workers that are given none.
