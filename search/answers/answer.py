@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from search.answers.arms import Arm, Finalists, arms_of, finalists_of, value_of
+from search.answers.arms import arms_of, finalists_of
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.costs import Cost, Saving, costs_of, savings_of
 from search.answers.design import Design, design_of
@@ -25,12 +24,13 @@ from search.answers.effects import (
 )
 from search.answers.exploratory import layer_rows
 from search.answers.family import CONFIRMATORY, Family
+from search.answers.leaders import Leader, at_own_rate, leaders_of
 from search.answers.lengths import Derived, Lengths, lengths_of
 from search.answers.listing import chosen_of_list, contrasts_of_list
 from search.answers.noise import Noise, noise_of
 from search.answers.pareto import Front, front_of
 from search.answers.predictors import Predictors, predictors_of
-from search.answers.question import Question, kind_of, question_of
+from search.answers.question import Question, question_of
 from search.answers.ranks import Lead, Ranks, lead_of, ranks_of
 from search.answers.recall import Recall, recall_of
 from search.answers.recipe import RecipeCheck, at_shared_recipe, check_recipe
@@ -50,37 +50,6 @@ from search.space import Labels
 
 if TYPE_CHECKING:
     from search.study import StudySpec
-
-
-MAX_LEADERS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Leader:
-    """A line of the leaderboard: the best on the selection split, all finalists and baselines.
-
-    ``names`` are what the architecture is as a finalist and as a baseline. ``metrics`` holds the
-    other recorded metrics on the selection split, of the runs that ``selection`` is the mean of.
-    """
-
-    rank: int
-    arch_id: str
-    code: str
-    notation: str
-    names: tuple[str, ...]
-    is_baseline: bool
-    n_layers: int
-    n_attention: int
-    n_cheap: int
-    selection: float
-    n_selection: int
-    test: float | None
-    test_sd: float | None
-    n_test: int
-    metrics: Mapping[str, float]
-    params: float | None
-    flops: float | None
-    latency_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +75,8 @@ class Answer:
 
     ``pick``, ``reference``, ``shorter`` and ``rival`` are architecture ids; a pure pick has the
     same mixer in every layer. ``route`` is how far the pick's stack carries information (see
-    `search.routes`).
+    `search.routes`). ``reference_at_own_rate`` is all-attention at the best rate of a sweep,
+    where that is not the study's own.
     """
 
     question: Question
@@ -120,6 +90,7 @@ class Answer:
     hybrid_beats_all: Beats
     contrasts: tuple[Contrast, ...]
     leaders: tuple[Leader, ...]
+    reference_at_own_rate: Leader | None
     noise: Noise
     counts: tuple[CountRow, ...]
     position: Position | None
@@ -234,6 +205,7 @@ def make_answer(
     arms = arms_of(rows, question)
     finalists = finalists_of(arms, chosen, question)
     noise = noise_of(arms, question)
+    leaders = leaders_of(arms, finalists, question)
     if question.is_listed:
         contrasts = contrasts_of_list(arms, finalists, question, family)
     else:
@@ -258,7 +230,8 @@ def make_answer(
         if question.is_listed
         else hybrid_beats_all(finalists, contrasts, question),
         contrasts=contrasts,
-        leaders=_leaders(arms, finalists, question),
+        leaders=leaders,
+        reference_at_own_rate=at_own_rate(every_row, leaders, question),
         noise=noise,
         counts=counts_of(arms, question),
         position=position_of(rows, question, noise),
@@ -284,50 +257,6 @@ def make_answer(
         ),
         lengths=lengths_of(chosen, at_shared_rate, derived, question),
     )
-
-
-def _leaders(arms: Sequence[Arm], finalists: Finalists, question: Question) -> tuple[Leader, ...]:
-    scored = [(mean, arm) for arm in arms if (mean := arm.selection_mean) is not None]
-    scored.sort(key=lambda pair: question.sign * pair[0])
-    shown = [
-        (rank, mean, arm)
-        for rank, (mean, arm) in enumerate(scored, start=1)
-        if rank <= MAX_LEADERS or arm.roles or finalists.names_of(arm.arch_id)
-    ]
-    return tuple(
-        Leader(
-            rank=rank,
-            arch_id=arm.arch_id,
-            code=arm.code,
-            notation=arm.notation,
-            names=tuple(dict.fromkeys([*finalists.names_of(arm.arch_id), *arm.roles])),
-            is_baseline=bool(arm.roles),
-            n_layers=arm.n_layers,
-            n_attention=arm.n_of(kind_of(question.reference)),
-            n_cheap=arm.n_layers - arm.n_of(kind_of(question.reference)),
-            selection=mean,
-            n_selection=len(arm.selection),
-            test=arm.test_mean,
-            test_sd=arm.test_sd,
-            n_test=len(arm.test),
-            metrics=_other_metrics(arm, question),
-            params=arm.cost("params"),
-            flops=arm.cost("flops"),
-            latency_s=arm.cost("latency_s"),
-        )
-        for rank, mean, arm in shown
-    )
-
-
-def _other_metrics(arm: Arm, question: Question) -> dict[str, float]:
-    found = {}
-    rows = [row for row in arm.rows if question.is_listed or row.phase != "confirm"]
-    for name in question.metrics:
-        read = [value_of(row.selection, name) for row in rows]
-        values = [value for value in read if value is not None]
-        if values:
-            found[name] = fmean(values)
-    return found
 
 
 def _plain(value: Any) -> Any:

@@ -148,10 +148,11 @@ def arms_of(rows: Sequence[TrialRow], question: Question) -> tuple[Arm, ...]:
     for row in sorted(rows, key=lambda row: row.number):
         if row.state == "completed" and row.arch_id is not None and row.phase != "recipe":
             grouped.setdefault(row.arch_id, []).append(row)
-    return tuple(_arm(members, question) for members in grouped.values())
+    return tuple(arm_of(members, question) for members in grouped.values())
 
 
-def _arm(rows: Sequence[TrialRow], question: Question) -> Arm:
+def arm_of(rows: Sequence[TrialRow], question: Question) -> Arm:
+    """Gathers the completed trials of one architecture, at least one, in order of the trials."""
     selection: dict[int, float] = {}
     test: dict[int, float] = {}
     for row in rows:

@@ -9,7 +9,8 @@ from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgu
 from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
-    from search.answers.answer import Answer, Leader
+    from search.answers.answer import Answer
+    from search.answers.leaders import Leader
     from search.rows import TrialRow
 
 

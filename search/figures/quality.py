@@ -22,7 +22,8 @@ from search.figures.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from search.answers.answer import Answer, Leader
+    from search.answers.answer import Answer
+    from search.answers.leaders import Leader
     from search.rows import TrialRow
 
 

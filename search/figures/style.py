@@ -9,7 +9,8 @@ from search.report.wording import in_unit
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from search.answers.answer import Answer, Leader
+    from search.answers.answer import Answer
+    from search.answers.leaders import Leader
     from search.answers.question import Question
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.

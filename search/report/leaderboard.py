@@ -8,16 +8,20 @@ from search.report.sections import Room, Section
 from search.report.wording import ABSENT, in_unit, plural, scaled, time_text, two_digits, value_text
 
 if TYPE_CHECKING:
-    from search.answers.answer import Answer, Leader
+    from search.answers.answer import Answer
+    from search.answers.leaders import Leader
 
 
 def section(answer: Answer, room: Room | None) -> Section:
     """The best architectures, finalists and baselines."""
     question = answer.question
-    shown = answer.leaders if room is None else _foremost(answer, room.leaders)
+    ranked = list(answer.leaders) if room is None else _foremost(answer, room.leaders)
+    own_rate = answer.reference_at_own_rate
+    # Sorting is stable: a line beside the order stands before the one that has its rank.
+    shown = sorted([own_rate, *ranked] if own_rate else ranked, key=lambda row: row.rank)
     full = room is None
     columns: dict[str, list[str]] = {
-        ">#": [str(row.rank) for row in shown],
+        ">#": [ABSENT if row.rate else str(row.rank) for row in shown],
         "layers": [row.code for row in shown],
         "what": [_names(row, full=full) for row in shown],
         ">selection": [value_text(row.selection, question) for row in shown],
@@ -39,7 +43,9 @@ def section(answer: Answer, room: Room | None) -> Section:
     line = f"{question.objective}{in_unit(question)}: {good} is better"
     if question.metrics:
         line += f"; {', '.join(question.metrics)} on selection"
-    hidden = answer.reach.n_trained - len(shown)
+    hidden = answer.reach.n_trained - len(ranked)
+    if own_rate:
+        line += f"; {own_rate.code} at its own learning rate beside the order"
     if hidden > 0:
         line += f"; {plural(hidden, 'more architecture')} not shown"
     return Section("Leaderboard", tuple(told), tuple(zip(*told.values(), strict=True)), (line,))
@@ -47,6 +53,8 @@ def section(answer: Answer, room: Room | None) -> Section:
 
 def _names(row: Leader, *, full: bool) -> str:
     names = [name.split(":", 1)[0].replace("_", " ") for name in row.names]
+    if row.rate is not None:
+        return f"{names[0]} at {row.rate:g}"
     return ", ".join(names if full else names[:1])
 
 

@@ -16,6 +16,7 @@ from search.answers.recipe import (
     check_recipe,
 )
 from search.answers.verdicts import contrasts_of
+from search.report import leaderboard
 from search.report.recipe import section, stack_name
 from search.report.sections import Room
 from search.sweep import Sweep, SweptStack
@@ -77,6 +78,7 @@ def test__recipe__optima_agree__verdict_of_the_shared_rate_and_no_margin():
     assert (answer.recipe.apart, answer.recipe.margins) == ((), ())
     assert [stack.best for stack in answer.recipe.stacks] == [SHARED, SHARED]
     assert not any(stack.at_edge for stack in answer.recipe.stacks)
+    assert answer.reference_at_own_rate is None
     (line,) = section(answer, Room(8, 4, 1)).lines
     assert "agree within a factor of two" in line
 
@@ -103,6 +105,17 @@ def test__recipe__same_sign_at_both__verdict_and_margin_of_the_own_rates():
     assert margin.shared.level == pytest.approx(1 - 0.04 / 3)
     assert margin.own.level == contrast.interval.level == pytest.approx(1 - 0.04 / 6)
     assert answer.recipe.stacks[0].at_edge
+    own = answer.reference_at_own_rate
+    assert (own.rate, own.selection, own.n_selection, own.n_test) == (LOW, 3.0, 1, 4)
+    assert own.test == pytest.approx(2.9)
+    board = leaderboard.section(answer, None)
+    # 3.0 on selection, as the first of the order has; all-attention at the shared rate has 4.0.
+    assert [line[:3] for line in board.rows] == [
+        ("-", "AAAA", "reference at 0.006"),
+        ("1", "SSSS", "pick"),
+        ("2", "AAAA", "reference"),
+    ]
+    assert "AAAA at its own learning rate" in board.lines[0]
     (_, line) = section(answer, None).lines
     assert "-0.100" in line
     assert "-0.200" in line
