@@ -10,8 +10,8 @@ from search.report.wording import joined, measure_name
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
-    from search.answers.leaders import Leader
     from search.answers.costs import Saving
+    from search.answers.leaders import Leader
     from search.answers.speedup import SpeedUp
 
 MOST_CODES = 4

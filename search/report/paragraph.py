@@ -20,8 +20,8 @@ from search.report.wording import (
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
-    from search.answers.leaders import Leader
     from search.answers.design import Design
+    from search.answers.leaders import Leader
     from search.answers.question import Question
     from search.answers.verdicts import Against, Contrast
 
