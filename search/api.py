@@ -35,6 +35,7 @@ def run(
     unit: str | None = None,
     tolerance: float | None = None,
     observer: RunObserver | None = None,
+    workers: int | None = None,
 ) -> RunOutcome:
     """Runs a study, or continues it, and returns how it ended; `open` reads the results.
 
@@ -58,6 +59,7 @@ def run(
         unit: Its unit.
         tolerance: How much worse than the reference still counts as equal, in that unit.
         observer: Told what happens on the way.
+        workers: Trials to train at once; by default one, or one on each GPU.
 
     Raises:
         InputError: Something of the above is wrong; nothing was spent.
@@ -93,10 +95,19 @@ def run(
             in_process=in_process,
             objective=objective,
             observer=observer,
+            workers=workers,
         )
         if outcome.exit_code == EXIT_OK:
             watcher = observer or RunObserver()
-            check_recall(opened, outcome.study, spec, amount, watcher, in_process=in_process)
+            check_recall(
+                opened,
+                outcome.study,
+                spec,
+                amount,
+                watcher,
+                in_process=in_process,
+                workers=workers,
+            )
         return outcome
     finally:
         if opened is not store:

@@ -25,6 +25,7 @@ class Assignment:
     seed_index: int
     role: str | None
     recipe: Mapping[str, float] = field(default_factory=dict)
+    training_key: str = ""
 
 
 @dataclass(frozen=True)

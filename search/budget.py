@@ -71,6 +71,13 @@ class Budget:
         """Says whether another trial may not start."""
         return self.spent(counts) >= self.amount
 
+    @property
+    def text(self) -> str:
+        """The budget as `parse` reads it."""
+        if self.unit == "trials":
+            return str(int(self.amount))
+        return f"{self.amount:.3f}s" if self.unit == "seconds" else f"{self.amount!r}flop"
+
     def __str__(self) -> str:
         return self.words(self.amount)
 

@@ -158,7 +158,8 @@ class Claims:
             ) from None
         seed_index = claim.seed_index or 0
         seed = self.study.seed + seed_index if claim.seed is None else claim.seed
-        return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe)
+        key = self.key_of(spec, claim.recipe)
+        return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe, key)
 
     def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
@@ -183,12 +184,13 @@ class Claims:
         spec = self.study.encoder_spec(self._mixers(choice.labels))
         seed = self.study.seed + choice.seed_index
         flops = self.flops_of(spec)
+        key = self.key_of(spec, choice.recipe)
         outcome = self.store.commit(
             claim,
             spec,
             seed=seed,
             seed_index=choice.seed_index,
-            training_key=self.key_of(spec, choice.recipe),
+            training_key=key,
             role=choice.role,
             params=self.space.params(choice.labels) or {},
             attrs=dict(choice.attrs),
@@ -211,7 +213,7 @@ class Claims:
             return None
         if outcome == "reused":
             return Reused(claim.trial_id)
-        return Assignment(claim, spec, seed, choice.seed_index, choice.role, choice.recipe)
+        return Assignment(claim, spec, seed, choice.seed_index, choice.role, choice.recipe, key)
 
     def _mixers(self, labels: Labels) -> tuple[MixerConfig, ...]:
         if labels in self.space:

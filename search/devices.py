@@ -98,6 +98,20 @@ def place(
     return tuple(Placement(names[slot % len(names)], threads) for slot in range(n_slots))
 
 
+def choose_gpus(devices: Sequence[Device], numbers: Sequence[int]) -> tuple[Device, ...]:
+    """Returns the GPUs of these numbers.
+
+    Raises:
+        InputError: There is no such GPU.
+    """
+    gpus = {device.name: device for device in devices if device.kind == "cuda"}
+    missing = [number for number in numbers if f"cuda:{number}" not in gpus]
+    if missing:
+        known = ", ".join(name.removeprefix("cuda:") for name in gpus) or "none"
+        raise InputError(f"--gpus: there is no GPU {missing[0]} here; there are: {known}")
+    return tuple(gpus[f"cuda:{number}"] for number in dict.fromkeys(numbers))
+
+
 def device_variables(
     device: str, threads: int, outer: Mapping[str, str] | None = None
 ) -> dict[str, str]:

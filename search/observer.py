@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -87,7 +88,8 @@ class RunOutcome:
 class RunObserver:
     """Watches a run; every method may be overridden and does nothing by default.
 
-    The methods are called from the thread that runs the study, one at a time.
+    The methods are called one at a time, though from several threads where a run has several
+    workers; then several trials are in hand at once.
     """
 
     def study_started(self, start: StudyStart) -> None:
@@ -96,11 +98,11 @@ class RunObserver:
     def trial_started(self, trial: TrialStart) -> None:
         """A trial begins."""
 
-    def progress(self, step: int, steps: int) -> None:
-        """The trial in hand stands after so many of its steps."""
+    def progress(self, trial: TrialStart, step: int, steps: int) -> None:
+        """A trial in hand stands after so many of its steps."""
 
-    def validation(self, step: int, metrics: Mapping[str, float]) -> None:
-        """The trial in hand was read on the selection split."""
+    def validation(self, trial: TrialStart, step: int, metrics: Mapping[str, float]) -> None:
+        """A trial in hand was read on the selection split."""
 
     def trial_finished(self, row: TrialRow) -> None:
         """A trial ended, or went back to the queue (state `queued`)."""
@@ -110,3 +112,47 @@ class RunObserver:
 
     def finished(self, outcome: RunOutcome) -> None:
         """The run is over."""
+
+
+class OneAtATime(RunObserver):
+    """Passes on what several workers tell, one call at a time."""
+
+    def __init__(self, watched: RunObserver) -> None:
+        self.watched = watched
+        # A message may come from a signal handler, in the midst of another call.
+        self.lock = threading.RLock()
+
+    def study_started(self, start: StudyStart) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.study_started(start)
+
+    def trial_started(self, trial: TrialStart) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.trial_started(trial)
+
+    def progress(self, trial: TrialStart, step: int, steps: int) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.progress(trial, step, steps)
+
+    def validation(self, trial: TrialStart, step: int, metrics: Mapping[str, float]) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.validation(trial, step, metrics)
+
+    def trial_finished(self, row: TrialRow) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.trial_finished(row)
+
+    def message(self, text: str) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.message(text)
+
+    def finished(self, outcome: RunOutcome) -> None:
+        """Pass it on."""
+        with self.lock:
+            self.watched.finished(outcome)

@@ -79,6 +79,8 @@ class ObjectiveRunner:
         needed: Other metrics that the function must return: further objectives and limits.
     """
 
+    device = "cpu"
+
     def __init__(self, objective: Objective, metric: str, needed: Sequence[str] = ()) -> None:
         self.objective = objective
         self.metric = metric

@@ -123,7 +123,7 @@ def plan_study(
         InputError: The data is wrong, or the objective is an own function, which cannot be timed.
         RunFailedError: One of the two stacks cannot be trained.
     """
-    from search.runner import make_training_runner, prepare
+    from search.runner import make_training_runners, prepare
     from search.settings import settings
     from search.tasks.objective import ObjectiveConfig
 
@@ -135,7 +135,7 @@ def plan_study(
     prepare(study, local.cache_dir)
     named = name or study.default_name
     rows, busy_s = earlier(store, named)
-    bench = make_training_runner(study, local)
+    (bench,) = make_training_runners(study, local, workers=1)
     try:
         costs = [cost_of(study, study.encoder_spec(mixers), bench) for mixers in extremes(study)]
     finally:

@@ -45,6 +45,7 @@ def check_recall(
     observer: RunObserver,
     *,
     in_process: bool = False,
+    workers: int | None = None,
 ) -> RunOutcome | None:
     """Trains a finished study's pick and all-attention on recall, unless that is done.
 
@@ -55,6 +56,7 @@ def check_recall(
         budget: That of the run.
         observer: Told what happens.
         in_process: Train in this process.
+        workers: Trials to train at once.
 
     Returns:
         How the trainings ended; None where there was nothing to do.
@@ -85,6 +87,7 @@ def check_recall(
         in_process=in_process,
         observer=observer,
         derived_from=(row.id, PURPOSE),
+        workers=workers,
     )
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
+STATES: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
+"""The state of a study that ended for a reason; `completed` for every other one."""
+
+
 def used_up(store: Store, row: StudyRow, study: StudySpec, budget: Budget) -> Ended | None:
     """Says that a budget allows nothing, before anything is prepared.
 
@@ -59,7 +63,6 @@ def report_end(
     else:
         ended = tally.ended or Ended("budget", "the time budget is used up")
         reason, message = ended.reason, ended.message
-    states: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
     # While another worker has a trial in hand the study goes on.
     elsewhere = [trial.number for trial in rows if trial.state in ("proposed", "running")]
     if elsewhere:
@@ -69,7 +72,7 @@ def report_end(
             "its lease ends), so this answer is without it"
         )
     elif stop.reason is None:
-        store.set_study_state(row.id, states.get(reason, "completed"), reason)
+        store.set_study_state(row.id, STATES.get(reason, "completed"), reason)
     outcome = RunOutcome(
         study=row.name,
         study_id=row.id,
@@ -83,6 +86,17 @@ def report_end(
     )
     observer.finished(outcome)
     return outcome
+
+
+def settle_study(store: Store, study_id: int, ended: Ended) -> None:
+    """Notes that a study has ended, once no worker has a trial of it in hand any more."""
+    rows = store.rows(study_id, curves=False)
+    if ended.reason == "stopped" or any(row.state not in FINAL_STATES for row in rows):
+        return
+    if rows and all(row.state != "completed" for row in rows):
+        store.set_study_state(study_id, "failed", "failed")
+    else:
+        store.set_study_state(study_id, "completed", ended.reason)
 
 
 def why_nothing(rows: Sequence[TrialRow], failed: Sequence[TrialRow]) -> str:

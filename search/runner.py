@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from search.budget import Budget, training_flops
 from search.claims import FINGERPRINT, Claims
 from search.errors import InputError
+from search.files import Files
 from search.limits import limits_of
 from search.listed import is_listed, n_stacks
-from search.observer import RunObserver, RunOutcome, StudyStart
+from search.observer import OneAtATime, RunObserver, RunOutcome, StudyStart
 from search.rows import StudyRow
 from search.run_end import report_end, used_up
 from search.settings import Settings, settings
@@ -20,12 +21,15 @@ from search.space import Space
 from search.stopping import INTERRUPTED, StopFlag, stop_on_signals
 from search.tasks.objective import ObjectiveConfig
 from search.training_key import training_key
+from search.workers.team import work_together
 from search.workers.worker import Tally, Worker
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.devices import Placement
     from search.own_objective import Objective
     from search.runners import InProcessRunner, SlotRunner, TrialRunner
+    from search.slot import Slot
     from search.store.repo import Store
     from search.strategies.base import Strategy
     from search.study import StudySpec
@@ -54,6 +58,7 @@ def run_study(
     stop: StopFlag | None = None,
     again: str = "the same command",
     derived_from: tuple[int, str] | None = None,
+    workers: int | None = None,
 ) -> RunOutcome:
     """Runs or continues a study until its budget is used up.
 
@@ -68,6 +73,7 @@ def run_study(
         stop: Ends the run from outside; Ctrl-C and SIGTERM set it too.
         again: How the user continues after an interruption, for the message.
         derived_from: Id of the study that a new one is derived from, and what for.
+        workers: Trials to train at once; by default one, or one on each GPU.
 
     Raises:
         InputError: The data is missing or too little, the name is bound to another spec, the data
@@ -76,11 +82,11 @@ def run_study(
     """
     from search.own_objective import ObjectiveRunner
 
-    observer = observer or RunObserver()
+    observer = OneAtATime(observer or RunObserver())
     stop = stop or StopFlag()
     local = settings()
     check_runnable(study, budget, objective)
-    strategy = strategy_of(study)
+    strategy_of(study)  # Refused before anything is stored.
     name = name or study.default_name
     is_new = all(known.name != name for known in store.studies())
     # A new study whose data cannot be used leaves no row behind.
@@ -92,26 +98,58 @@ def run_study(
     refuse_other_data(row, prepared)
     if row.state in ("paused", "stopped"):
         store.set_study_state(row.id, "running", None)
-    runner: TrialRunner = (
-        ObjectiveRunner(objective, study.objective, needed_metrics(study))
+    store.ask_budget(row.id, budget.text)
+    runners: Sequence[TrialRunner] = (
+        [ObjectiveRunner(objective, study.objective, needed_metrics(study))]
         if objective is not None
-        else make_training_runner(study, local, in_process=in_process)
+        else make_training_runners(
+            study, local, Files.of(store.address, local), workers, in_process=in_process
+        )
     )
-    worker_id = store.register_worker()
-    claims = make_claims(store, row, study, strategy, budget, worker_id, prepared)
-    worker = Worker(
-        store, row.id, claims, runner, budget=budget, observer=observer, stop=stop, settings=local
+    worker_id = store.register_worker(
+        slots=len(runners), devices=[runner.device for runner in runners]
     )
+    team = [
+        make_worker(store, row, study, budget, worker_id, prepared, runner, observer, stop, local)
+        for runner in runners
+    ]
     try:
         with stop_on_signals(stop, observer.message):
             observer.study_started(start_of(store, row, study, budget, prepared))
-            worker.work()
+            work_together([worker.work for worker in team], stop)
     except KeyboardInterrupt:
         stop.ask(INTERRUPTED)
     finally:
-        runner.close()
+        for runner in runners:
+            runner.close()
         store.close_worker(worker_id)
-    return report_end(store, row, worker.tally, stop, observer, again)
+    return report_end(store, row, Tally.of([w.tally for w in team]), stop, observer, again)
+
+
+def make_worker(
+    store: Store,
+    row: StudyRow,
+    study: StudySpec,
+    budget: Budget,
+    worker_id: int,
+    prepared: Prepared,
+    runner: TrialRunner,
+    observer: RunObserver,
+    stop: StopFlag,
+    local: Settings,
+) -> Worker:
+    """Joins a study, the store and what trains to a worker."""
+    return Worker(
+        store,
+        row.id,
+        make_claims(store, row, study, strategy_of(study), budget, worker_id, prepared),
+        runner,
+        budget=budget,
+        observer=observer,
+        stop=stop,
+        settings=local,
+        files=Files.of(store.address, local),
+    )
 
 
 def make_claims(
@@ -257,25 +295,84 @@ def refuse_other_data(row: StudyRow, prepared: Prepared) -> None:
         )
 
 
-def make_training_runner(
-    study: StudySpec, local: Settings, *, in_process: bool = False
-) -> SlotRunner | InProcessRunner:
-    """Returns what trains: a process of its own, or this one."""
-    from search.devices import place, usable_cores, visible_devices
-    from search.runners import ConfigMaker, InProcessRunner, SlotRunner
+def make_training_runners(
+    study: StudySpec,
+    local: Settings,
+    files: Files | None = None,
+    workers: int | None = None,
+    *,
+    in_process: bool = False,
+) -> Sequence[SlotRunner | InProcessRunner]:
+    """Returns what trains: a process for each slot, or this process.
 
-    placement = place(visible_devices(), cores=usable_cores(), workers=1)[0]
+    Raises:
+        InputError: There are not so many devices, or more than one is to train in this process.
+    """
+    from search.runners import ConfigMaker, InProcessRunner
+
+    if not (in_process or uses_local_classes(study)):
+        return [slot_runner(slot, study, local, files) for slot in make_slots(local, workers)]
+    if workers not in (None, 1):
+        raise InputError(
+            f"--workers {workers}: this study trains in one process, as it asks to or since its "
+            "classes come from a script; leave --workers out"
+        )
+    placement = placements(1)[0]
     threads = local.threads or placement.threads
-    configs = ConfigMaker(study, str(local.cache_dir), threads, placement.device)
-    if in_process or uses_local_classes(study):
-        return InProcessRunner(configs)
+    configs = ConfigMaker(
+        study, str(local.cache_dir), threads, placement.device, files, local.checkpoint_s
+    )
+    return [InProcessRunner(configs)]
+
+
+def placements(
+    workers: int | None, slots_per_gpu: int = 1, gpus: Sequence[int] | None = None
+) -> Sequence[Placement]:
+    """Returns device and threads of each slot on this machine.
+
+    Raises:
+        InputError: There are not so many devices.
+    """
+    from search.devices import choose_gpus, place, usable_cores, visible_devices
+
+    devices = visible_devices()
+    if gpus is not None:
+        devices = choose_gpus(devices, gpus)
+    return place(devices, cores=usable_cores(), workers=workers, slots_per_gpu=slots_per_gpu)
+
+
+def make_slots(
+    local: Settings,
+    workers: int | None = None,
+    *,
+    slots_per_gpu: int = 1,
+    gpus: Sequence[int] | None = None,
+) -> Sequence[Slot]:
+    """Returns the slots of this process; their training processes start when first used.
+
+    Raises:
+        InputError: There are not so many devices.
+    """
     from search.slot import Slot
 
-    slot = Slot(
-        device=placement.device,
-        threads=threads,
-        log_dir=local.logs,
-        memory_limit_bytes=local.memory_limit_bytes,
+    return [
+        Slot(
+            device=placement.device,
+            threads=local.threads or placement.threads,
+            log_dir=local.logs,
+            memory_limit_bytes=local.memory_limit_bytes,
+            hang_s=local.hang_s,
+        )
+        for placement in placements(workers, slots_per_gpu, gpus)
+    ]
+
+
+def slot_runner(slot: Slot, study: StudySpec, local: Settings, files: Files | None) -> SlotRunner:
+    """Returns what trains a study's trials in a slot."""
+    from search.runners import ConfigMaker, SlotRunner
+
+    configs = ConfigMaker(
+        study, str(local.cache_dir), slot.threads, slot.device, files, local.checkpoint_s
     )
     return SlotRunner(slot, configs, local.grace_s)
 

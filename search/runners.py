@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from search.assignments import Assignment, splits_of
 from search.messages import (
+    CheckpointPlan,
     Message,
     PlanTiming,
     TrialConfig,
@@ -18,6 +19,7 @@ from search.tasks.base import Split
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.files import Files
     from search.slot import Slot
     from search.study import StudySpec
 
@@ -26,7 +28,9 @@ ShouldStop = Callable[[], str | None]
 
 
 class TrialRunner(Protocol):
-    """Runs one trial at a time."""
+    """Runs one trial at a time; ``device`` says where."""
+
+    device: str
 
     def run(
         self, assignment: Assignment, *, on_message: OnMessage, should_stop: ShouldStop
@@ -45,6 +49,8 @@ class ConfigMaker:
     cache_dir: str
     threads: int = 1
     device: str = "cpu"
+    files: Files | None = None
+    checkpoint_s: float = 60.0
 
     def of(self, assignment: Assignment) -> TrialConfig:
         """Returns the config of a claimed trial."""
@@ -53,6 +59,16 @@ class ConfigMaker:
             seed=assignment.seed,
             splits=splits_of(assignment.claim.phase),
             recipe=assignment.recipe,
+            checkpoints=self._checkpoints(assignment),
+        )
+
+    def _checkpoints(self, assignment: Assignment) -> CheckpointPlan | None:
+        if self.files is None:
+            return None
+        return CheckpointPlan(
+            folder=str(self.files.checkpoints_of(assignment.claim.trial_id)),
+            every_s=self.checkpoint_s,
+            key=f"{assignment.spec.arch_id} {assignment.training_key} {assignment.seed}",
         )
 
     def make(
@@ -62,6 +78,7 @@ class ConfigMaker:
         seed: int,
         splits: tuple[Split, ...] = ("selection",),
         recipe: Mapping[str, float] | None = None,
+        checkpoints: CheckpointPlan | None = None,
     ) -> TrialConfig:
         """Returns the config of a training."""
         return TrialConfig(
@@ -72,6 +89,7 @@ class ConfigMaker:
             threads=self.threads,
             device=self.device,
             cache_dir=self.cache_dir,
+            checkpoints=checkpoints,
         )
 
 
@@ -86,6 +104,7 @@ class SlotRunner:
 
     def __init__(self, slot: Slot, configs: ConfigMaker, grace_s: float) -> None:
         self.slot = slot
+        self.device = slot.device
         self.configs = configs
         self.grace_s = grace_s
 
@@ -116,6 +135,7 @@ class InProcessRunner:
 
     def __init__(self, configs: ConfigMaker) -> None:
         self.configs = configs
+        self.device = configs.device
 
     def run(
         self, assignment: Assignment, *, on_message: OnMessage, should_stop: ShouldStop

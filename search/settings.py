@@ -24,6 +24,15 @@ class Settings(BaseSettings):
     """Prepared data and tokenizers; safe to delete."""
     log_dir: Path | None = None
     """Output of training processes; by default a folder `logs` in the cache."""
+    files_dir: Path | None = None
+    """Checkpoints and results in waiting; by default beside an SQLite file, else in the cache.
+    Workers on several machines share checkpoints through a folder that all of them see."""
+    checkpoint_s: Seconds = 60.0
+    """Seconds of training between two checkpoints; so much is done again after a crash."""
+    hang_s: Seconds = 900.0
+    """A training from which nothing was heard for so long is ended as hung."""
+    poll_s: Seconds = 2.0
+    """Seconds between two looks of an idle worker for work."""
     lease_s: Seconds = 90.0
     """A trial whose worker gave no sign of life for so long is handed to another."""
     beat_s: Seconds = 15.0

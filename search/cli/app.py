@@ -12,6 +12,7 @@ from search.cli.confirm import confirm
 from search.cli.doctor import doctor
 from search.cli.export import export
 from search.cli.failures import EXIT_CODES
+from search.cli.gc import gc
 from search.cli.group import SearchGroup
 from search.cli.init import init
 from search.cli.merge import merge
@@ -25,6 +26,7 @@ from search.cli.run import run
 from search.cli.schema import schema
 from search.cli.studies import ls, show
 from search.cli.upgrade import upgrade
+from search.cli.worker import worker
 
 WORK, READ = "Search", "Read results"
 MODELS, CARE = "Mixers and models", "Care"
@@ -69,6 +71,7 @@ def build_app() -> typer.Typer:
     app.command("init", rich_help_panel=WORK)(init)
     app.command("run", rich_help_panel=WORK)(run)
     app.command("confirm", rich_help_panel=WORK)(confirm)
+    app.command("worker", rich_help_panel=WORK)(worker)
     app.command("pause", rich_help_panel=WORK)(pause)
     app.command("stop", rich_help_panel=WORK)(stop)
     app.command("resume", rich_help_panel=WORK)(resume)
@@ -86,6 +89,7 @@ def build_app() -> typer.Typer:
     app.add_typer(theory.app, name="theory", rich_help_panel=MODELS)
     app.command("schema", rich_help_panel=MODELS)(schema)
     app.command("merge", rich_help_panel=CARE)(merge)
+    app.command("gc", rich_help_panel=CARE)(gc)
     app.command("doctor", rich_help_panel=CARE)(doctor)
     app.command("upgrade", rich_help_panel=CARE)(upgrade)
     return app

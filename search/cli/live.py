@@ -1,4 +1,4 @@
-"""The live view of `search run` on a terminal: two bars and the leaderboard, drawn in place."""
+"""The live view of `search run` on a terminal: bars and the leaderboard, drawn in place."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from search.cli.numbers import decimals
 from search.cli.output import notes_console
-from search.cli.pace import Pace
+from search.cli.pace import InHand, Pace
 from search.cli.standings import standings
 from search.cli.watching import Watcher, ending, heading
 from search.rows import FINAL_STATES
@@ -25,18 +25,18 @@ SHOWN = 8
 
 
 class LiveWatcher(Watcher):
-    """Draws bars with rate and time left for trials and steps, and the leaderboard so far."""
+    """Draws bars with rate and time left, one for the run and one a trial, and the leaderboard."""
 
     start: "StudyStart"
     pace: Pace
     live: Live | None = None
-    trial: "TrialStart | None" = None
-    reading: str = ""
 
     def study_started(self, start: "StudyStart") -> None:
         """Take the lower part of the screen; one study may follow another."""
         self.close()
-        self.start, self.trial = start, None
+        self.start = start
+        self.trials: dict[int, TrialStart] = {}
+        self.readings: dict[int, str] = {}
         self.rows = self.store.rows(start.study_id, curves=False)
         self.pace = self.pace_of(start, self.rows)
         console = notes_console()
@@ -51,23 +51,24 @@ class LiveWatcher(Watcher):
         self.live.start()
 
     def trial_started(self, trial: "TrialStart") -> None:
-        """Show the trial in hand."""
-        self.trial, self.reading = trial, ""
-        self.pace.trial_started()
+        """Show it among the trials in hand."""
+        self.pace.trial_started(trial.trial_id)
+        self.trials[trial.trial_id] = trial
 
-    def progress(self, step: int, steps: int) -> None:
-        """Move the lower bar."""
-        self.pace.progress(step, steps)
+    def progress(self, trial: "TrialStart", step: int, steps: int) -> None:
+        """Move its bar."""
+        self.pace.progress(trial.trial_id, step, steps)
 
-    def validation(self, step: int, metrics: Mapping[str, float]) -> None:
+    def validation(self, trial: "TrialStart", step: int, metrics: Mapping[str, float]) -> None:
         """Show the newest reading."""
-        value = metrics.get(self.start.objective)
-        self.reading = f"{self.start.objective} {decimals(value)} at step {step}"
+        value = decimals(metrics.get(self.start.objective))
+        self.readings[trial.trial_id] = f": {self.start.objective} {value} at step {step}"
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Put the trial into the leaderboard; one that went wrong also gets a line that stays."""
-        self.pace.trial_ended(final=row.state in FINAL_STATES)
-        self.trial = None
+        self.trials.pop(row.id, None)
+        self.readings.pop(row.id, None)
+        self.pace.trial_ended(row.id, final=row.state in FINAL_STATES)
         self.rows = [other for other in self.rows if other.id != row.id] + [row]
         if row.state != "completed":
             self.message(ending(row, self.start, self.pace))
@@ -94,25 +95,21 @@ class LiveWatcher(Watcher):
         grid = Table.grid(padding=(0, 2, 0, 0))
         left = f"{duration_words(pace.left_s)} left" if pace.left_s is not None else ""
         grid.add_row("trials", _bar(pace.share), self._trials_done(), self._trial_rate(), left)
-        if self.trial is None or not pace.steps:
+        # Another trial may begin or end while this is drawn.
+        hands = list(pace.hands.values())
+        for hand in hands:
+            grid.add_row("steps", *_steps(hand))
+        if not hands:
             grid.add_row("steps", _bar(0.0), "preparing", "", "")
-            return grid
-        done = f"{pace.step} of {pace.steps}"
-        if pace.step == pace.steps:
-            grid.add_row("steps", _bar(1.0), done, "measuring", "")
-            return grid
-        rate = f"{pace.steps_per_s:.3g} a second" if pace.steps_per_s else ""
-        rest = f"{duration_words(pace.steps_left_s)} left" if pace.steps_left_s else ""
-        grid.add_row("steps", _bar(pace.in_hand), done, rate, rest)
         return grid
 
     def _in_hand(self) -> Text:
-        trial = self.trial
-        if trial is None:
-            return Text()
-        repeat = f", seed {trial.seed}" if trial.seed_index else ""
-        reading = f": {self.reading}" if self.reading else ""
-        return Text(f"        {trial.phase} {trial.spec.code}{repeat}{reading}")
+        lines = []
+        for trial in list(self.trials.values()):
+            repeat = f", seed {trial.seed}" if trial.seed_index else ""
+            reading = self.readings.get(trial.trial_id, "")
+            lines.append(f"        {trial.phase} {trial.spec.code}{repeat}{reading}")
+        return Text("\n".join(lines))
 
     def _trials_done(self) -> str:
         if self.start.budget.unit == "trials":
@@ -153,6 +150,20 @@ class LiveWatcher(Watcher):
             board.caption = f"and {len(best) - SHOWN} more"
             board.caption_justify = "left"
         return board
+
+
+def _steps(hand: InHand) -> "tuple[ProgressBar, str, str, str]":
+    """How far a trial in hand is: bar, steps, rate, time left."""
+    from search.budget import duration_words
+
+    if not hand.steps:
+        return _bar(0.0), "preparing", "", ""
+    done = f"{hand.step} of {hand.steps}"
+    if hand.step == hand.steps:
+        return _bar(1.0), done, "measuring", ""
+    rate = f"{hand.steps_per_s:.3g} a second" if hand.steps_per_s else ""
+    rest = f"{duration_words(hand.steps_left_s)} left" if hand.steps_left_s else ""
+    return _bar(hand.share), done, rate, rest
 
 
 def _bar(share: float | None) -> ProgressBar:

@@ -13,6 +13,41 @@ LEAST_SHARE = 0.3
 """Of a first trial, before its pace is shown: the training process starts within it."""
 
 
+class InHand:
+    """How far one trial is, and how fast it goes."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.step = 0
+        self.steps = 0
+        self._first: tuple[float, int] | None = None
+
+    def progress(self, step: int, steps: int) -> None:
+        """It stands after so many of its steps."""
+        self.step, self.steps = step, steps
+        if self._first is None:
+            self._first = (self.clock(), step)
+
+    @property
+    def share(self) -> float:
+        """Share of it that is done."""
+        return self.step / self.steps if self.steps else 0.0
+
+    @property
+    def steps_per_s(self) -> float | None:
+        """Training steps a second; None before two readings."""
+        if self._first is None:
+            return None
+        seconds, steps = self.clock() - self._first[0], self.step - self._first[1]
+        return steps / seconds if seconds > 0 and steps > 0 else None
+
+    @property
+    def steps_left_s(self) -> float | None:
+        """Seconds until it is trained."""
+        rate = self.steps_per_s
+        return (self.steps - self.step) / rate if rate else None
+
+
 class Pace:
     """Rates and time left of a run, from what its observer is told.
 
@@ -36,29 +71,25 @@ class Pace:
         self.clock = clock
         self.began = clock()
         self.n_ended = 0
-        self.step = 0
-        self.steps = 0
-        self._first: tuple[float, int] | None = None
+        self.hands: dict[int, InHand] = {}
 
-    def trial_started(self) -> None:
+    def trial_started(self, trial_id: int) -> None:
         """A trial begins."""
-        self.step, self.steps, self._first = 0, 0, None
+        self.hands[trial_id] = InHand(self.clock)
 
-    def progress(self, step: int, steps: int) -> None:
-        """The trial in hand stands after so many of its steps."""
-        self.step, self.steps = step, steps
-        if self._first is None:
-            self._first = (self.clock(), step)
+    def progress(self, trial_id: int, step: int, steps: int) -> None:
+        """A trial in hand stands after so many of its steps."""
+        self.hands[trial_id].progress(step, steps)
 
-    def trial_ended(self, *, final: bool = True) -> None:
+    def trial_ended(self, trial_id: int, *, final: bool = True) -> None:
         """A trial came to its end, or (not `final`) went back to the queue."""
         self.n_ended += final
-        self.trial_started()
+        self.hands.pop(trial_id, None)
 
     @property
     def in_hand(self) -> float:
-        """Share of the trial in hand that is done."""
-        return self.step / self.steps if self.steps else 0.0
+        """How many trials the work in hand amounts to."""
+        return sum(hand.share for hand in self.hands.values())
 
     @property
     def n_done(self) -> int:
@@ -76,7 +107,7 @@ class Pace:
 
     @property
     def trial_s(self) -> float | None:
-        """Seconds that a trial takes, all included; None while too little was done to tell."""
+        """Seconds from one trial's end to the next one's; None until enough is done to tell."""
         done = self.n_ended + self.in_hand
         return (self.clock() - self.began) / done if done >= LEAST_SHARE else None
 
@@ -88,20 +119,6 @@ class Pace:
         if self.budget.unit != "trials" or self.trial_s is None:
             return None
         return max(0.0, self.budget.amount - self.n_done - self.in_hand) * self.trial_s
-
-    @property
-    def steps_per_s(self) -> float | None:
-        """Training steps a second of the trial in hand; None before two readings."""
-        if self._first is None:
-            return None
-        seconds, steps = self.clock() - self._first[0], self.step - self._first[1]
-        return steps / seconds if seconds > 0 and steps > 0 else None
-
-    @property
-    def steps_left_s(self) -> float | None:
-        """Seconds until the trial in hand is trained."""
-        rate = self.steps_per_s
-        return (self.steps - self.step) / rate if rate else None
 
 
 class Ticker:

@@ -79,6 +79,12 @@ def run(
         Literal["auto", "cpu", "cuda"],
         typer.Option("--device", "--accelerator", help="Where to train."),
     ] = "auto",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", metavar="W", help="Trials at once; by default one, or one on each GPU."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Time a few steps and print the plan; start nothing."),
@@ -118,10 +124,12 @@ def run(
         if not json:
             say_beginning(name or spec.default_name, amount, is_default=given is None)
         with make_watcher(opened, json) as watcher:
-            outcome = run_study(opened, spec, amount, name=name, observer=watcher)
+            outcome = run_study(opened, spec, amount, name=name, observer=watcher, workers=workers)
             checked = None
             if outcome.exit_code == 0:
-                checked = check_recall(opened, outcome.study, spec, amount, watcher)
+                checked = check_recall(
+                    opened, outcome.study, spec, amount, watcher, workers=workers
+                )
         for ended in (outcome, checked):
             if ended is not None and ended.exit_code == 130:
                 raise InterruptedRunError(ended.message)

@@ -56,7 +56,6 @@ class PlainWatcher(Watcher):
     """One line a trial, on standard error; a sign of life every half minute."""
 
     start: "StudyStart"
-    trial: "TrialStart"
     pace: Pace
 
     def study_started(self, start: "StudyStart") -> None:
@@ -68,20 +67,19 @@ class PlainWatcher(Watcher):
 
     def trial_started(self, trial: "TrialStart") -> None:
         """Take note."""
-        self.trial = trial
-        self.pace.trial_started()
+        self.pace.trial_started(trial.trial_id)
 
-    def progress(self, step: int, steps: int) -> None:
+    def progress(self, trial: "TrialStart", step: int, steps: int) -> None:
         """Give a sign of life in a long trial."""
-        self.pace.progress(step, steps)
+        self.pace.progress(trial.trial_id, step, steps)
         if self.clock() - self.said_at < EVERY_S:
             return
         self.said_at = self.clock()
-        note(f"  trial {self.trial.number} {self.trial.spec.code}: step {step} of {steps}")
+        note(f"  trial {trial.number} {trial.spec.code}: step {step} of {steps}")
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Say how the trial ended."""
-        self.pace.trial_ended(final=row.state in FINAL_STATES)
+        self.pace.trial_ended(row.id, final=row.state in FINAL_STATES)
         self.said_at = self.clock()
         note(ending(row, self.start, self.pace))
 
@@ -110,15 +108,15 @@ class JsonWatcher(Watcher):
         arch = {"arch_id": spec.arch_id, "code": spec.code, "notation": spec.notation}
         self.say("trial_started", **facts, **arch)
 
-    def progress(self, step: int, steps: int) -> None:
+    def progress(self, trial: "TrialStart", step: int, steps: int) -> None:
         """Say how far the trial is."""
         if self.clock() - self.said_at >= 1.0 or step == steps:
             self.said_at = self.clock()
-            self.say("progress", step=step, steps=steps)
+            self.say("progress", trial=trial.number, step=step, steps=steps)
 
-    def validation(self, step: int, metrics: Mapping[str, float]) -> None:
+    def validation(self, trial: "TrialStart", step: int, metrics: Mapping[str, float]) -> None:
         """Say what was read."""
-        self.say("validation", step=step, metrics=metrics)
+        self.say("validation", trial=trial.number, step=step, metrics=metrics)
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Give the whole row."""

@@ -6,7 +6,7 @@ until somebody takes the trial over: a slow worker loses nothing unless it is re
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
@@ -122,8 +122,8 @@ def heartbeat(connection: Connection, claim: Claim) -> StudyState | None:
     expires = now + timedelta(seconds=claim.lease_s)
     if not update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires):
         return None
-    state: StudyState = connection.execute(SELECT_STATE, {"study": claim.study_id}).scalar_one()
-    return state
+    state = connection.execute(SELECT_STATE, {"study": claim.study_id}).scalar_one()
+    return cast("StudyState", state)
 
 
 def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:

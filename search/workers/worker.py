@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.assignments import Assignment, Ended, Reused
 from search.budget import Budget
 from search.claims import Claims
-from search.errors import SearchError, StoreError
+from search.errors import SearchError, StoreAwayError
 from search.failure import failure_of
-from search.messages import Message, Progress, TrialFailure, TrialResult
+from search.files import Files
+from search.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
 from search.observer import RunObserver, TrialStart
 from search.rows import Claim
 from search.runners import TrialRunner
 from search.stopping import StopFlag
 from search.workers.contract import WorkerStore
+from search.workers.lease import Lease
+from search.workers.patience import Patience
 from search.workers.reports import ReportBuffer
+from search.workers.spool import Delivery, Spool
 
 if TYPE_CHECKING:
     from search.settings import Settings
 
 OUT_OF_TIME = "time budget used up"
-LOST = "another worker took the trial over"
 RETRIED_CAUSES = frozenset({"hung", "lost"})
 """Causes that say more about the machine than about the trial; others are final at once."""
 
@@ -37,6 +39,12 @@ class Tally:
 
     started: int = 0
     ended: Ended | None = None
+
+    @classmethod
+    def of(cls, tallies: Sequence[Tally]) -> Tally:
+        """Returns what several workers did together."""
+        ends = [tally.ended for tally in tallies if tally.ended is not None]
+        return cls(sum(tally.started for tally in tallies), ends[-1] if ends else None)
 
 
 class Worker:
@@ -51,6 +59,7 @@ class Worker:
         observer: Watches.
         stop: Asked at step boundaries and between trials.
         settings: Beats and attempts.
+        files: Where checkpoints lie, and results wait while the store is away.
         clock: Monotonic seconds.
     """
 
@@ -65,6 +74,7 @@ class Worker:
         observer: RunObserver,
         stop: StopFlag,
         settings: Settings,
+        files: Files,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.store = store
@@ -75,6 +85,9 @@ class Worker:
         self.observer = observer
         self.stop = stop
         self.settings = settings
+        self.files = files
+        self.spool = Spool(files.spool)
+        self.patience = Patience(stop, observer.message)
         self.clock = clock
         self.tally = Tally()
         self.out_of_time = False
@@ -86,8 +99,9 @@ class Worker:
             SearchError: The store cannot be used, or a queued trial cannot be built.
             KeyboardInterrupt: A second Ctrl-C; the trial in hand went back to the queue.
         """
-        while self.stop.reason is None:
-            step = self.claims.next()
+        self.patience(lambda: self.spool.send_all(self.store))
+        while self.stop.check() is None:
+            step = self.patience(self.claims.next)
             if isinstance(step, Ended):
                 self.tally.ended = step
                 break
@@ -104,41 +118,51 @@ class Worker:
         claim = assignment.claim
         if claim.spec is None:
             self.tally.started += 1
+        start = start_of(assignment)
         try:
-            with self._lease(claim) as lost:
-                self.observer.trial_started(start_of(assignment))
-                outcome = self._attempt(assignment, lost)
-            self._settle(claim, outcome)
+            with Lease(self.store, claim, self.settings.beat_s) as lease:
+                self.observer.trial_started(start)
+                outcome = self._attempt(assignment, start, lease)
+                # Still under the lease: the store may have to be waited for.
+                self._deliver(claim, outcome)
+        except StoreAwayError:
+            raise  # What came of the trial is on disk, or its lease runs out.
         except BaseException:
             # Nothing happens to a trial that has ended already.
-            self.store.release(claim, False, self.stop.reason or "the worker stopped")
+            with suppress(StoreAwayError):
+                self.store.release(claim, False, self.stop.reason or "the worker stopped")
             raise
         self._show(claim.trial_id)
 
-    def _attempt(self, assignment: Assignment, lost: threading.Event) -> TrialResult | TrialFailure:
+    def _attempt(
+        self, assignment: Assignment, start: TrialStart, lease: Lease
+    ) -> TrialResult | TrialFailure:
         try:
-            return self._train(assignment, lost)
+            return self._train(assignment, start, lease)
         except SearchError:
             raise
         except Exception as error:
             return failure_of(error)
 
-    def _train(self, assignment: Assignment, lost: threading.Event) -> TrialResult | TrialFailure:
+    def _train(
+        self, assignment: Assignment, start: TrialStart, lease: Lease
+    ) -> TrialResult | TrialFailure:
         deadline = self._deadline()
         reports = ReportBuffer(self.store, assignment.claim, self.clock)
 
         def on_message(message: Message) -> None:
             reports.add(message)
             if isinstance(message, Progress):
-                self.observer.progress(message.step, message.steps)
-            elif message.split == "selection":
-                self.observer.validation(message.step, message.metrics)
+                self.observer.progress(start, message.step, message.steps)
+            elif isinstance(message, Report) and message.split == "selection":
+                self.observer.validation(start, message.step, message.metrics)
+            elif isinstance(message, Warned):
+                self.observer.message(f"trial {start.number}: {message.text}")
 
         def should_stop() -> str | None:
-            if lost.is_set():
-                return LOST
-            if self.stop.reason is not None:
-                return self.stop.reason
+            reason = self.stop.check() or lease.reason
+            if reason is not None:
+                return reason
             self.out_of_time = self.clock() >= deadline
             return OUT_OF_TIME if self.out_of_time else None
 
@@ -151,50 +175,31 @@ class Worker:
         if self.budget.unit != "seconds":
             return float("inf")
         # Read before the clock: the other way round the trial would end early by what reading took.
-        busy_s = self.store.study(self.study_id).busy_s
+        busy_s = self.patience(lambda: self.store.study(self.study_id)).busy_s
         return self.clock() + self.budget.amount - busy_s
 
-    def _settle(self, claim: Claim, outcome: TrialResult | TrialFailure) -> None:
+    def _deliver(self, claim: Claim, outcome: TrialResult | TrialFailure) -> None:
+        delivery = self._delivery(claim, outcome)
+        has_ended = self.spool.deliver(delivery, self.store, self.patience)
+        # A pruned trial may be promoted; one that another worker took over is in its hands.
+        if has_ended and not (delivery.result and delivery.result.outcome == "pruned"):
+            self.files.forget_checkpoints(claim.trial_id)
+
+    def _delivery(self, claim: Claim, outcome: TrialResult | TrialFailure) -> Delivery:
         if isinstance(outcome, TrialFailure):
             if self.stop.reason is not None and outcome.cause in RETRIED_CAUSES:
-                self.store.release(claim, False, self.stop.reason)
-            elif outcome.cause in RETRIED_CAUSES and claim.token < self.settings.max_attempts:
-                self.store.release(claim, False, f"{outcome.cause}: {outcome.message}")
-            else:
-                self.store.fail(claim, outcome)
-        elif outcome.outcome == "stopped" and outcome.reason != OUT_OF_TIME:
+                return Delivery(claim=claim, reason=self.stop.reason)
+            if outcome.cause in RETRIED_CAUSES and claim.token < self.settings.max_attempts:
+                return Delivery(claim=claim, reason=f"{outcome.cause}: {outcome.message}")
+            return Delivery(claim=claim, failure=outcome)
+        if outcome.outcome == "stopped" and outcome.reason != OUT_OF_TIME:
             # Its place in the budget is kept: the next run takes it up again.
-            self.store.release(claim, False, outcome.reason)
-        else:
-            self.store.finish(claim, outcome)
+            return Delivery(claim=claim, reason=outcome.reason)
+        return Delivery(claim=claim, result=outcome)
 
     def _show(self, trial_id: int) -> None:
-        row = next(r for r in self.store.rows(self.study_id, curves=False) if r.id == trial_id)
-        self.observer.trial_finished(row)
-
-    @contextmanager
-    def _lease(self, claim: Claim) -> Iterator[threading.Event]:
-        """Keeps the lease alive from another thread; the event says that it was lost."""
-        lost, done = threading.Event(), threading.Event()
-        every = min(self.settings.beat_s, claim.lease_s / 4)
-
-        def beat() -> None:
-            while not done.wait(every):
-                try:
-                    alive = self.store.heartbeat(claim)
-                except StoreError:
-                    continue  # The database may come back before the lease ends.
-                if not alive:
-                    lost.set()
-                    return
-
-        thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
-        thread.start()
-        try:
-            yield lost
-        finally:
-            done.set()
-            thread.join()
+        rows = self.patience(lambda: self.store.rows(self.study_id, curves=False))
+        self.observer.trial_finished(next(row for row in rows if row.id == trial_id))
 
 
 def start_of(assignment: Assignment) -> TrialStart:

@@ -23,7 +23,7 @@ def engine(faults, monkeypatch, request):
     monkeypatch.setenv("SEARCH_THREADS", "1")
     if "slow" not in request.keywords:
         runner = ObjectiveRunner(loss, "loss")
-        monkeypatch.setattr("search.runner.make_training_runner", lambda *_, **__: runner)
+        monkeypatch.setattr("search.runner.make_training_runners", lambda *_, **__: [runner])
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def engine(faults, monkeypatch):
     monkeypatch.setenv("SEARCH_CACHE_DIR", str(faults / "cache"))
     monkeypatch.setenv("SEARCH_THREADS", "1")
     runner = ObjectiveRunner(metrics, "loss")
-    monkeypatch.setattr("search.runner.make_training_runner", lambda *_, **__: runner)
+    monkeypatch.setattr("search.runner.make_training_runners", lambda *_, **__: [runner])
 
 
 def metrics(architecture, seed, report):

@@ -60,7 +60,7 @@ class Recorder(RunObserver):
     def trial_finished(self, row: TrialRow) -> None:
         self.rows.append(row)
 
-    def validation(self, step: int, metrics: Any) -> None:
+    def validation(self, trial: TrialStart, step: int, metrics: Any) -> None:
         self.readings.append((step, dict(metrics)))
 
     def message(self, text: str) -> None:

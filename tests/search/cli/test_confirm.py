@@ -23,7 +23,7 @@ def url(tmp_path, faults, monkeypatch):
     """A store with one searched study; a function stands for the training."""
     monkeypatch.setenv("SEARCH_CACHE_DIR", str(faults / "cache"))
     runner = ObjectiveRunner(loss, "loss")
-    monkeypatch.setattr("search.runner.make_training_runner", lambda *_, **__: runner)
+    monkeypatch.setattr("search.runner.make_training_runners", lambda *_, **__: [runner])
     spec = study_from(
         {
             "task": {"kind": "faults.copy"},

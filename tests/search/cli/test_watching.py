@@ -85,11 +85,12 @@ def row(number: int, code: str, loss: float | None, **changes: Any) -> TrialRow:
 def play(watcher: Any, clock: Clock) -> None:
     """Two trials of 30 s each, the second one fails."""
     watcher.study_started(start())
-    watcher.trial_started(trial(0, "attention*2"))
+    first = trial(0, "attention*2")
+    watcher.trial_started(first)
     for step in (1, 300, 600):
         clock.now += 10
-        watcher.progress(step, 600)
-    watcher.validation(600, {"loss": 2.5})
+        watcher.progress(first, step, 600)
+    watcher.validation(first, 600, {"loss": 2.5})
     watcher.trial_finished(row(0, "AA", 2.5))
     watcher.message("a word")
     watcher.trial_started(trial(1, "sepconv*2"))
@@ -161,13 +162,14 @@ def test__live__in_a_trial__bars_rate_time_left_and_leaderboard(screen: Console)
     clock = Clock()
     with LiveWatcher(NoRows(), clock) as watcher:
         watcher.study_started(start())
-        watcher.trial_started(trial(0, "attention*2"))
+        first = trial(0, "attention*2")
+        watcher.trial_started(first)
         assert "preparing" in drawn(watcher)
         clock.now += 10
-        watcher.progress(100, 600)
+        watcher.progress(first, 100, 600)
         clock.now += 10
-        watcher.progress(300, 600)
-        watcher.validation(300, {"loss": 2.75})
+        watcher.progress(first, 300, 600)
+        watcher.validation(first, 300, {"loss": 2.75})
         text = drawn(watcher)
         assert "0 of 4" in text
         assert "300 of 600" in text
@@ -183,6 +185,25 @@ def test__live__in_a_trial__bars_rate_time_left_and_leaderboard(screen: Console)
     assert isinstance(screen.file, io.StringIO)
     stays = screen.file.getvalue()
     assert "failed: RuntimeError: no such filter" in stays
+
+
+def test__live__two_trials_in_hand__a_bar_and_a_line_each(screen: Console) -> None:
+    clock = Clock()
+    with LiveWatcher(NoRows(), clock) as watcher:
+        watcher.study_started(start())
+        first, second = trial(0, "attention*2"), trial(1, "sepconv*2")
+        for each in (first, second):
+            watcher.trial_started(each)
+        watcher.progress(first, 300, 600)
+        watcher.progress(second, 150, 600)
+        assert watcher.pace.in_hand == 0.75
+        text = drawn(watcher)
+        for shown in ("300 of 600", "150 of 600", "search AA", "search SS"):
+            assert shown in text
+        watcher.trial_finished(row(0, "AA", 2.5))
+        text = drawn(watcher)
+        assert "search AA" not in text
+        assert "150 of 600" in text
 
 
 def test__live__an_error__gives_the_screen_back(screen: Console) -> None:
@@ -206,17 +227,17 @@ def test__pace__one_and_a_half_trials_in_a_minute__share_and_time_left(
 ) -> None:
     clock = Clock()
     pace = Pace(Budget.parse(budget), 0.0, 0, clock)
-    pace.trial_started()
+    pace.trial_started(1)
     clock.now += 40
-    pace.trial_ended()
-    pace.trial_started()
-    pace.progress(1, 100)
+    pace.trial_ended(1)
+    pace.trial_started(2)
+    pace.progress(2, 1, 100)
     clock.now += 20
-    pace.progress(50, 100)
+    pace.progress(2, 50, 100)
     assert pace.share == share
     assert pace.left_s == (None if left is None else pytest.approx(left))
-    assert pace.steps_per_s == pytest.approx(49 / 20)
-    assert pace.steps_left_s == pytest.approx(50 * 20 / 49)
+    assert pace.hands[2].steps_per_s == pytest.approx(49 / 20)
+    assert pace.hands[2].steps_left_s == pytest.approx(50 * 20 / 49)
 
 
 def test__plain__trial_back_in_the_queue__not_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,9 +251,9 @@ def test__plain__trial_back_in_the_queue__not_counted(capsys: pytest.CaptureFixt
 def test__pace__beginning_of_a_first_trial__says_nothing_yet() -> None:
     clock = Clock()
     pace = Pace(Budget.parse("4"), 0.0, 0, clock)
-    pace.trial_started()
+    pace.trial_started(1)
     clock.now += 10
-    pace.progress(1, 100)
+    pace.progress(1, 1, 100)
     assert (pace.trial_s, pace.left_s) == (None, None)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from own_study import Recorder, loss, own_study
@@ -14,6 +15,7 @@ import search
 from search.assignments import Ended
 from search.budget import Budget
 from search.errors import StoreError
+from search.files import Files
 from search.messages import Costs, Progress, Report, TrialFailure, TrialResult
 from search.runner import Prepared, make_claims, strategy_of
 from search.settings import Settings
@@ -46,6 +48,8 @@ def failed(cause):
 
 class Scripted:
     """A runner that plays one answer per attempt; then everything completes."""
+
+    device = "cpu"
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -92,6 +96,7 @@ def make_worker(store, runner, budget="4", *, stop=None, clock=time.monotonic, *
         observer=Recorder(),
         stop=stop or StopFlag(),
         settings=Settings(**local),
+        files=Files(Path(store.address.path).parent / "files"),
         clock=clock,
     )
 
@@ -265,7 +270,6 @@ def test__worker__lease_taken_by_another__its_result_changes_nothing(store, monk
 
     def lost_lease(claim):
         beats.append(claim)
-        return False
 
     def long(on_message, should_stop):
         deadline = time.monotonic() + 20
