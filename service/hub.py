@@ -37,6 +37,7 @@ class Hub:
         self.readers = 0
         self.newest = 0
         self.closing = False
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.signal = asyncio.Event()
         self.wanted = asyncio.Event()
 
@@ -44,6 +45,11 @@ class Hub:
         """End all streams; call it in the event loop."""
         self.closing = True
         self.wake()
+
+    def close_from_elsewhere(self) -> None:
+        """End all streams, from another thread or a signal's handler."""
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.close)
 
     def wake(self) -> None:
         """Let every stream look."""
@@ -57,6 +63,7 @@ class Hub:
 
     async def watch(self) -> None:
         """Look for newer events as long as somebody listens."""
+        self.loop = asyncio.get_running_loop()
         while not self.closing:
             await self.wanted.wait()
             with suppress(StoreError):  # streams live on while the store is away

@@ -38,7 +38,7 @@ def load_command(entry: EntryPoint) -> Any:
         if isinstance(loaded, typer.Typer):
             app = loaded
         elif callable(loaded):
-            app = typer.Typer()
+            app = typer.Typer(add_completion=False)
             app.command(entry.name)(loaded)
         else:
             raise TypeError("is neither a typer.Typer nor a function")
