@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from search.answers.arms import Arm
 from search.rows import DocumentSums, TrialRow
 
 MIN_GROUPS = 4
+SURE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class EvaluationError:
     def sd(self) -> float:
         """Standard error of the difference from the choice of documents."""
         return float(np.sqrt(self.variance))
+
+    @property
+    def least_sd(self) -> float:
+        """Lower end of a one-sided 95 % interval of `sd` (chi square): what it is at the least."""
+        return self.sd * float(np.sqrt(self.df / stats.chi2.ppf(SURE, self.df)))
 
 
 def evaluation_error(

@@ -23,8 +23,9 @@ the tolerance on both sides), ``undecided``. Estimates are always printed as pic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from search.answers.arms import Arm, Finalists, middle
@@ -32,6 +33,7 @@ from search.answers.evaluation_error import EvaluationError, evaluation_error_of
 from search.answers.family import ALPHA, Family, adjusted, holm
 from search.answers.intervals import (
     IDENTICAL,
+    MAX_RUNS,
     Difference,
     Interval,
     Part,
@@ -50,6 +52,9 @@ WORTH_SAYING_S = 1.0
 FEWEST_TO_DECIDE = 3
 """Runs per arm to ask for where nothing is measured: two a side decide next to nothing."""
 UNDECIDED: Final = "undecided"
+NO_NUMBER = "no number of runs decides it: too few test documents"
+MAY_NOT_HELP = "more runs may not decide it: perhaps too few test documents"
+MOST_RUNS = f"it would take more than {MAX_RUNS:,} runs a side"
 
 Against = Literal["reference", "shorter", "rival"]
 Beats = Literal["yes", "no", "undecided"]
@@ -60,8 +65,8 @@ class Verdict:
     """A word of the vocabulary and, where undecided, what would decide.
 
     ``runs_per_arm`` is how many runs each arm needs in all, ``more_runs`` what is missing of them
-    in both arms together. Both are None where no number of runs would help (identical repeats) and
-    where the verdict is made.
+    in both arms together. Both are None where more runs would not help, or perhaps not (identical
+    repeats, too few test documents), and where the verdict is made.
     """
 
     word: str
@@ -309,14 +314,25 @@ def _undecided(compared: Comparison, interval: Interval | None, question: Questi
         if compared.pairing is not None and compared.pairing.is_used:
             left, right = compared.pairing.sd, 0.0
         margin = max(question.tolerance, abs(question.sign * interval.estimate - border))
-        floor = compared.evaluation.sd if compared.evaluation else 0.0
-        per_arm = runs_needed(left, right, margin, interval.level, floor)
-    if per_arm is None:
-        return Verdict(UNDECIDED, reason="no number of runs decides it: too few test documents")
+        needed = partial(runs_needed, left, right, margin, interval.level)
+        per_arm = needed(compared.evaluation.sd if compared.evaluation else 0.0)
+        if per_arm is None:
+            return Verdict(UNDECIDED, reason=_why_no_number(compared.evaluation, needed))
     per_arm = max(per_arm, min(done) + 1)
     more = sum(max(0, per_arm - n) for n in done)
     seconds = middle(row.seconds for arm in arms for row in arm.rows)
     return Verdict(UNDECIDED, per_arm, more, None if seconds is None else more * seconds)
+
+
+def _why_no_number(
+    evaluation: EvaluationError | None, needed: Callable[[float], int | None]
+) -> str:
+    """Says why no number of runs is asked for, as surely as the evaluation error is known."""
+    if needed(0.0) is None:
+        return MOST_RUNS
+    if evaluation is None or needed(evaluation.least_sd) is not None:
+        return MAY_NOT_HELP
+    return NO_NUMBER
 
 
 def hybrid_beats_all(
