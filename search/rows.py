@@ -16,6 +16,7 @@ TrialState = Literal[
 ]
 StudyState = Literal["running", "paused", "completed", "stopped", "failed"]
 CommitOutcome = Literal["running", "reused", "duplicate", "no room", "lost"]
+FailOutcome = Literal["queued", "failed", "lost"]
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)
@@ -110,6 +111,7 @@ class TrialRow:
         sampler_attrs: The sampler's own notes about the trial.
         worker: Name of the worker that ran (or runs) it.
         error: First line of the error of a failed trial.
+        cause: What a failed trial failed of: `error`, `out_of_memory`, `hung`, `lost`, `proof`.
     """
 
     id: int
@@ -146,6 +148,7 @@ class TrialRow:
     sampler_attrs: Mapping[str, Any] = field(default_factory=dict)
     worker: str | None = None
     error: str | None = None
+    cause: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

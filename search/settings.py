@@ -43,8 +43,6 @@ class Settings(BaseSettings):
     """Threads of a training process; by default the machine's cores shared among the slots."""
     memory_limit_bytes: Annotated[int, Field(gt=0)] | None = None
     """Data memory a training process may use; unlimited by default."""
-    max_attempts: Annotated[int, Field(ge=1)] = 3
-    """Attempts at a trial whose worker or training process got lost or hung."""
 
     @property
     def logs(self) -> Path:

@@ -10,13 +10,15 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
-from search.rows import Claim, StudyState, TrialState
+from search.messages import Cause
+from search.retries import may_retry
+from search.rows import Claim, FailOutcome, StudyState, TrialState
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial
 from search.store.types import AnyRow
 
-MOST_LOST_ATTEMPTS = 3
+SILENT = "the worker gave no sign of life until its lease ran out"
 
 # Made once: building a statement costs more than SQLite needs to run it.
 LIVE = (
@@ -168,8 +170,8 @@ def studies_with_expired(connection: Connection) -> Sequence[int]:
 def reap(connection: Connection, study_id: int, now: datetime) -> int:
     """Take back what workers of a study left alone; returns how many trials that were.
 
-    A reservation goes back to the budget. A trial is queued for another attempt, or fails when it
-    was lost too often: something about it kills its workers.
+    A reservation goes back to the budget; a trial is queued for another attempt, or fails when it
+    was lost too often.
     """
     expired = connection.execute(EXPIRED, {"study": study_id, "now": now}).all()
     for row in expired:
@@ -188,21 +190,30 @@ def reap_one(connection: Connection, study_id: int, row: AnyRow, now: datetime) 
     connection.execute(
         update(Attempt)
         .where(Attempt.trial_id == row.trial_id, Attempt.number == row.number)
-        .values(
-            ended_at=row.lease_expires_at,
-            outcome="lost",
-            cause="lost",
-            message="the worker gave no sign of life until its lease ran out",
-        )
+        .values(ended_at=row.lease_expires_at, outcome="lost", cause="lost", message=SILENT)
     )
-    lost = connection.execute(
-        select(func.count()).where(Attempt.trial_id == row.trial_id, Attempt.outcome == "lost")
+    retry_or_fail(connection, study_id, row.trial_id, "lost", SILENT, now)
+
+
+def retry_or_fail(
+    connection: Connection,
+    study_id: int,
+    trial_id: int,
+    cause: Cause,
+    message: str,
+    now: datetime,
+) -> FailOutcome:
+    """Decide what becomes of a trial whose newest attempt ended by a cause, and record it."""
+    times = connection.execute(
+        select(func.count()).where(Attempt.trial_id == trial_id, Attempt.cause == cause)
     ).scalar_one()
-    if lost < MOST_LOST_ATTEMPTS:
-        reason = "its worker was lost"
-        set_state(connection, row.trial_id, "queued", reason)
-        record(connection, study_id, "trial_lost", now, row.trial_id, attempt=row.number)
-        return
-    reason = f"its worker was lost {lost} times"
-    set_state(connection, row.trial_id, "failed", reason, error=reason, finished_at=now)
-    record(connection, study_id, "trial_failed", now, row.trial_id, cause="lost", reason=reason)
+    words = message if times == 1 else f"{message} ({times} attempts ended so)"
+    reason = f"{cause.replace('_', ' ')}: {words}"
+    details = {"cause": cause, "reason": message, "times": times}
+    if may_retry(cause, times):
+        set_state(connection, trial_id, "queued", reason)
+        record(connection, study_id, "trial_requeued", now, trial_id, **details)
+        return "queued"
+    set_state(connection, trial_id, "failed", reason, error=words, finished_at=now)
+    record(connection, study_id, "trial_failed", now, trial_id, **details)
+    return "failed"

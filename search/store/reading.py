@@ -35,7 +35,7 @@ def trial_rows(
     study = connection.execute(
         select(Study.name, Study.objective).where(Study.id == study_id)
     ).one()
-    final = aliased(Probe)
+    final, newest = aliased(Probe), aliased(Attempt)
     found = connection.execute(
         select(
             Trial.id,
@@ -73,6 +73,7 @@ def trial_rows(
             Cost.peak_memory_bytes,
             final.value.label("probe"),
             Worker.name.label("worker"),
+            newest.cause,
         )
         .outerjoin(Cost, Cost.trial_id == Trial.id)
         .outerjoin(
@@ -80,6 +81,7 @@ def trial_rows(
             and_(final.trial_id == Trial.id, final.moment == "final", final.name == "probe"),
         )
         .outerjoin(Worker, Worker.id == Trial.worker_id)
+        .outerjoin(newest, and_(newest.trial_id == Trial.id, newest.number == Trial.attempt))
         .where(Trial.study_id == study_id)
         .order_by(Trial.number)
     ).all()
@@ -122,6 +124,7 @@ def trial_rows(
             sampler_attrs=row.sampler_attrs,
             worker=row.worker,
             error=row.error,
+            cause=row.cause if row.state == "failed" else None,
         )
         for row in found
     ]

@@ -17,6 +17,7 @@ from search.rows import (
     Claim,
     CommitOutcome,
     Counts,
+    FailOutcome,
     StudyRow,
     StudyState,
     TrialRow,
@@ -431,14 +432,19 @@ class Store:
     def finish(self, claim: Claim, result: "TrialResult") -> bool:
         """End a trial with its result; False when its lease was lost.
 
-        A result that comes too late is kept with its attempt. Non-finite evaluations make the
-        trial diverged.
+        A result that comes too late is kept with its attempt; one that is sent a second time
+        changes nothing. Non-finite evaluations make the trial diverged.
         """
         with self.writing(claim.study_id) as connection:
             return results.finish(connection, claim, result)
 
-    def fail(self, claim: Claim, failure: "TrialFailure") -> bool:
-        """End a trial as failed; False when its lease was lost."""
+    def fail(self, claim: Claim, failure: "TrialFailure") -> FailOutcome:
+        """End an attempt that failed.
+
+        Returns:
+            "queued": the trial gets another attempt, as `search.retries` has it. "failed": it has
+            had all that it gets for this cause. "lost": the lease was lost; nothing changed.
+        """
         with self.writing(claim.study_id) as connection:
             return results.fail(connection, claim, failure)
 

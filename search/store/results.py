@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -11,6 +11,7 @@ from search.budget import TRAINING_TO_FORWARD_FLOPS
 from search.messages import (
     Costs,
     Message,
+    Outcome,
     ProbeReading,
     Progress,
     Report,
@@ -19,11 +20,17 @@ from search.messages import (
     TrialResult,
     Warned,
 )
-from search.rows import Claim, DocumentSums
+from search.rows import Claim, DocumentSums, FailOutcome
 from search.store.engine import database_time, dump_json
 from search.store.events import record
 from search.store.finite import non_finite
-from search.store.leases import end_attempt, holds_lease, set_state, update_live
+from search.store.leases import (
+    end_attempt,
+    holds_lease,
+    retry_or_fail,
+    set_state,
+    update_live,
+)
 from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
 from search.store.summary import summarise
 from search.store.tables import Attempt, Study, Trial
@@ -49,6 +56,7 @@ INSERT_COST = insert(Cost)
 INSERT_PROOF = insert(Proof)
 INSERT_EVALUATION = insert(Evaluation)
 INSERT_PROBE = insert(Probe)
+RESULTS: tuple[str, ...] = get_args(Outcome)
 
 
 def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> bool:
@@ -125,8 +133,7 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     now = database_time(connection)
     outcome, reason = judged(connection, claim, result)
     if not end_attempt(connection, claim, now, outcome, message=reason, step=result.steps):
-        keep_orphan(connection, claim, result)
-        return False
+        return keep_late(connection, claim, result)
     spent = TRAINING_TO_FORWARD_FLOPS * result.costs.flops * result.sequences
     set_state(
         connection,
@@ -186,19 +193,24 @@ def judged(connection: Connection, claim: Claim, result: TrialResult) -> tuple[A
     return result.outcome, result.reason
 
 
-def keep_orphan(connection: Connection, claim: Claim, result: TrialResult) -> None:
-    """Keep a result that came too late for the record; nothing else reads it."""
+def keep_late(connection: Connection, claim: Claim, result: TrialResult) -> bool:
+    """Settle a result whose attempt has ended; says whether that very result is on record.
+
+    A worker that never heard the answer sends its result again. Otherwise somebody else has the
+    trial: the result is kept with its attempt, whose outcome stays, and nothing else reads it.
+    """
+    here = (Attempt.trial_id == claim.trial_id, Attempt.number == claim.token)
+    outcome = connection.execute(select(Attempt.outcome).where(*here)).scalar_one_or_none()
+    if outcome in RESULTS:
+        return True
     document = result.model_dump(mode="json")
     if non_finite(document) is not None:
         document = {"outcome": "diverged", "steps": result.steps}
-    connection.execute(
-        update(Attempt)
-        .where(Attempt.trial_id == claim.trial_id, Attempt.number == claim.token)
-        .values(outcome="orphan", result=document)
-    )
+    connection.execute(update(Attempt).where(*here).values(result=document))
+    return False
 
 
-def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> bool:
+def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> FailOutcome:
     """Store a failure; the FLOPs reserved stay spent, so a failing study comes to an end."""
     now = database_time(connection)
     if not end_attempt(
@@ -210,20 +222,10 @@ def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> bool:
         message=failure.message,
         traceback=failure.traceback,
     ):
-        return False
-    reason = f"{failure.cause.replace('_', ' ')}: {failure.message}"
-    set_state(connection, claim.trial_id, "failed", reason, error=failure.message, finished_at=now)
-    record(
-        connection,
-        claim.study_id,
-        "trial_failed",
-        now,
-        claim.trial_id,
-        number=claim.number,
-        cause=failure.cause,
-        reason=failure.message,
+        return "lost"
+    return retry_or_fail(
+        connection, claim.study_id, claim.trial_id, failure.cause, failure.message, now
     )
-    return True
 
 
 def write_evaluations(

@@ -267,8 +267,8 @@ class Attempt(Base):
     n_steps: Mapped[int | None] = mapped_column(doc="Training steps planned.")
     ended_at: Mapped[datetime | None] = mapped_column(doc="When it ended, UTC; none = live.")
     outcome: Mapped[str | None] = mapped_column(
-        doc="`completed`, `diverged`, `stopped`, `failed`, `reused`, `preempted`, `lost`, or "
-        "`orphan`: a result that came after the lease was lost."
+        doc="`completed`, `pruned`, `diverged`, `stopped`, `failed`, `reused`, `preempted` or "
+        "`lost`."
     )
     cause: Mapped[str | None] = mapped_column(
         doc="`error`, `out_of_memory`, `hung`, `lost` or `proof`."
@@ -276,7 +276,8 @@ class Attempt(Base):
     message: Mapped[str | None] = mapped_column(doc="What happened, one line.")
     traceback: Mapped[str | None] = mapped_column(doc="The whole error.")
     result: Mapped[dict[str, Any] | None] = mapped_column(
-        Document, doc="The result of an orphan, kept for the record."
+        Document,
+        doc="A result that came after the attempt had ended otherwise, kept for the record.",
     )
 
 

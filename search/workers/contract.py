@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from search.messages import Message, TrialFailure, TrialResult
-from search.rows import Claim, StudyRow, StudyState, TrialRow
+from search.rows import Claim, FailOutcome, StudyRow, StudyState, TrialRow
 
 
 class WorkerStore(Protocol):
@@ -27,8 +27,8 @@ class WorkerStore(Protocol):
     def finish(self, claim: Claim, result: TrialResult) -> bool:
         """Ends the trial with a result."""
 
-    def fail(self, claim: Claim, failure: TrialFailure) -> bool:
-        """Ends the trial as failed."""
+    def fail(self, claim: Claim, failure: TrialFailure) -> FailOutcome:
+        """Ends the attempt; the store decides whether the trial gets another one."""
 
     def release(self, claim: Claim, returned: bool, reason: str) -> None:
         """Gives the claim back."""

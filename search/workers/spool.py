@@ -39,7 +39,7 @@ class Delivery(FrozenModel):
         if self.result is not None:
             return store.finish(self.claim, self.result)
         if self.failure is not None:
-            return store.fail(self.claim, self.failure)
+            return store.fail(self.claim, self.failure) == "failed"
         store.release(self.claim, False, self.reason)
         return False
 

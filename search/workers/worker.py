@@ -16,6 +16,7 @@ from search.failure import failure_of
 from search.files import Files
 from search.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
 from search.observer import RunObserver, TrialStart
+from search.retries import is_of_machine
 from search.rows import Claim
 from search.runners import TrialRunner
 from search.stopping import StopFlag
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from search.settings import Settings
 
 OUT_OF_TIME = "time budget used up"
-RETRIED_CAUSES = frozenset({"hung", "lost"})
-"""Causes that say more about the machine than about the trial; others are final at once."""
 
 
 @dataclass
@@ -187,10 +186,8 @@ class Worker:
 
     def _delivery(self, claim: Claim, outcome: TrialResult | TrialFailure) -> Delivery:
         if isinstance(outcome, TrialFailure):
-            if self.stop.reason is not None and outcome.cause in RETRIED_CAUSES:
+            if self.stop.reason is not None and is_of_machine(outcome.cause):
                 return Delivery(claim=claim, reason=self.stop.reason)
-            if outcome.cause in RETRIED_CAUSES and claim.token < self.settings.max_attempts:
-                return Delivery(claim=claim, reason=f"{outcome.cause}: {outcome.message}")
             return Delivery(claim=claim, failure=outcome)
         if outcome.outcome == "stopped" and outcome.reason != OUT_OF_TIME:
             # Its place in the budget is kept: the next run takes it up again.

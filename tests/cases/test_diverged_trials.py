@@ -92,7 +92,7 @@ def test__C41__messages__refuse_what_is_not_finite_themselves():
         TrialResult.model_validate(document)
 
 
-def test__C41__late_result_not_finite__kept_as_orphan_without_an_exception(store, study):
+def test__C41__late_result_not_finite__kept_beside_the_outcome_without_an_exception(store, study):
     worker = store.register_worker()
     claim = store_factory.claim_and_commit(store, study.id, worker, "attention*3")
     store.release(claim, False, "SIGTERM")
@@ -100,4 +100,5 @@ def test__C41__late_result_not_finite__kept_as_orphan_without_an_exception(store
     assert not store.finish(claim, raw_result(float("inf")))
     assert store.finish(again, store_factory.result(2.0))
     attempts = store.trial(claim.trial_id)["attempts"]
-    assert [attempt["outcome"] for attempt in attempts] == ["orphan", "completed"]
+    assert [attempt["outcome"] for attempt in attempts] == ["preempted", "completed"]
+    assert attempts[0]["result"]["outcome"] == "diverged"

@@ -19,7 +19,7 @@ def main(url: str, study_id: int, log: str) -> None:
             os.write(file, f"{claim.trial_id} {claim.token} {worker}\n".encode())
             os.close(file)
             assert store.heartbeat(claim)
-            assert store.fail(claim, TrialFailure(cause="error", message="made up"))
+            assert store.fail(claim, TrialFailure(cause="error", message="made up")) == "failed"
         store.close_worker(worker)
 
 

@@ -7,8 +7,8 @@ import store_factory
 from sqlalchemy import select, update
 
 from search.errors import InputError, NothingThereError, StoreError
+from search.retries import MOST_ATTEMPTS
 from search.routes import route_document
-from search.store.leases import MOST_LOST_ATTEMPTS
 from search.store.tables import Attempt, Study, Trial, Worker
 
 
@@ -272,7 +272,7 @@ def test__reap__worker_lost__trial_is_queued_and_the_old_worker_fenced_off(store
     late = store_factory.result(1.0)
     assert not store.heartbeat(old)
     assert not store.report(old, store_factory.reports(1.0))
-    assert not store.fail(old, store_factory.failure())
+    assert store.fail(old, store_factory.failure()) == "lost"
     store.release(old, False, "late")
     assert not store.finish(old, late)
     assert states(store) == ["running"]
@@ -281,8 +281,16 @@ def test__reap__worker_lost__trial_is_queued_and_the_old_worker_fenced_off(store
     (row,) = store.rows("demo")
     assert row.selection["loss"] == 2.0
     attempts = store.trial(row.id)["attempts"]
-    assert [attempt["outcome"] for attempt in attempts] == ["orphan", "completed"]
+    assert [attempt["outcome"] for attempt in attempts] == ["lost", "completed"]
     assert attempts[0]["result"]["evaluations"]["selection"]["loss"] == 1.0
+
+
+def test__finish__sent_again_since_the_answer_was_lost__changes_nothing(store, study_id, worker):
+    claim = store_factory.claim_and_commit(store, study_id, worker, "attention*2")
+    assert store.finish(claim, store_factory.result(2.0))
+    before, events = store.trial(claim.trial_id), store.events()
+    assert store.finish(claim, store_factory.result(2.0))
+    assert (store.trial(claim.trial_id), store.events()) == (before, events)
 
 
 def test__finish__lease_ran_out_but_nobody_took_over__counts(store, study_id, worker):
@@ -303,13 +311,38 @@ def test__reap__reservation__returns_to_the_budget(store, study_id, worker):
 
 def test__reap__lost_again_and_again__fails_in_the_end(store, study_id, worker):
     store_factory.claim_and_commit(store, study_id, worker, "attention*2")
-    for _ in range(MOST_LOST_ATTEMPTS - 1):
+    for _ in range(MOST_ATTEMPTS["lost"] - 1):
         let_pass(store, 91)
         assert store.reserve(study_id, worker, lambda counts: None) is not None
     let_pass(store, 91)
     assert store.reserve(study_id, worker, lambda counts: None) is None
     (row,) = store.rows("demo")
-    assert (row.state, row.error) == ("failed", f"its worker was lost {MOST_LOST_ATTEMPTS} times")
+    assert (row.state, row.cause) == ("failed", "lost")
+    assert row.error == (
+        "the worker gave no sign of life until its lease ran out "
+        f"({MOST_ATTEMPTS['lost']} attempts ended so)"
+    )
+
+
+@pytest.mark.parametrize("cause", MOST_ATTEMPTS)
+def test__fail__again_and_again__queued_until_the_limit_of_its_cause(
+    store, study_id, worker, cause
+):
+    claim = store_factory.claim_and_commit(store, study_id, worker, "attention*2")
+    # Attempts that ended for another reason take nothing from the limit.
+    store.release(claim, False, "SIGTERM")
+    outcomes = []
+    while claim := store.reserve(study_id, worker, lambda counts: None):
+        outcomes.append(store.fail(claim, store_factory.failure("made up", cause)))
+        assert states(store) == [outcomes[-1]]
+    assert outcomes == ["queued"] * (MOST_ATTEMPTS[cause] - 1) + ["failed"]
+    kinds = [event["kind"] for event in store.events(study="demo")]
+    assert kinds.count("trial_requeued") == MOST_ATTEMPTS[cause] - 1
+    assert kinds[-1] == "trial_failed"
+    (row,) = store.rows("demo")
+    assert row.cause == cause
+    assert row.reason.startswith(f"{cause.replace('_', ' ')}: made up")
+    assert store.study("demo").n_running == 0
 
 
 def test__busy_s__worker_died__stops_with_its_lease_although_nobody_took_it_back(

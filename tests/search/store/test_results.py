@@ -96,9 +96,10 @@ def test__finish__same_environment__stored_once(store):
 
 
 def test__fail__cause_and_first_line__are_shown(store, claim):
-    assert store.fail(claim, store_factory.failure("RuntimeError: boom", "out_of_memory"))
+    failure = store_factory.failure("RuntimeError: boom", "out_of_memory")
+    assert store.fail(claim, failure) == "failed"
     (row,) = store.rows("demo")
-    assert (row.state, row.error) == ("failed", "RuntimeError: boom")
+    assert (row.state, row.error, row.cause) == ("failed", "RuntimeError: boom", "out_of_memory")
     assert row.reason == "out of memory: RuntimeError: boom"
     (attempt,) = store.trial(row.id)["attempts"]
     assert (attempt["outcome"], attempt["cause"]) == ("failed", "out_of_memory")

@@ -17,6 +17,7 @@ from search.budget import Budget
 from search.errors import StoreError
 from search.files import Files
 from search.messages import Costs, Progress, Report, TrialFailure, TrialResult
+from search.retries import MOST_ATTEMPTS
 from search.runner import Prepared, make_claims, strategy_of
 from search.settings import Settings
 from search.stopping import StopFlag
@@ -131,10 +132,10 @@ def test__worker__fault_of_the_machine__is_tried_again_up_to_the_limit(store, ca
 
 
 def test__worker__machine_never_well__fails_after_the_attempts_allowed(store):
-    worker = make_worker(store, Scripted(*[failed("hung")] * 3), max_attempts=3)
+    worker = make_worker(store, Scripted(*[failed("hung")] * MOST_ATTEMPTS["hung"]))
     worker.work()
     assert states(store) == ["failed", "completed", "completed", "completed"]
-    assert len(attempts(store, 0)) == 3
+    assert len(attempts(store, 0)) == MOST_ATTEMPTS["hung"]
     assert worker.tally.started == 4
 
 
