@@ -307,7 +307,7 @@ def _undecided(compared: Comparison, interval: Interval | None, question: Questi
     done = [len(arm.test) for arm in arms]
     sds = [arm.test_sd for arm in arms]
     known = [spread for spread in sds if spread is not None]
-    per_arm: int | None = FEWEST_TO_DECIDE
+    per_arm = FEWEST_TO_DECIDE
     if known and interval is not None:
         left, right = (spread if spread is not None else max(known) for spread in sds)
         border = BORDER[compared.against] * question.tolerance
@@ -315,9 +315,10 @@ def _undecided(compared: Comparison, interval: Interval | None, question: Questi
             left, right = compared.pairing.sd, 0.0
         margin = max(question.tolerance, abs(question.sign * interval.estimate - border))
         needed = partial(runs_needed, left, right, margin, interval.level)
-        per_arm = needed(compared.evaluation.sd if compared.evaluation else 0.0)
-        if per_arm is None:
+        found = needed(compared.evaluation.sd if compared.evaluation else 0.0)
+        if found is None:
             return Verdict(UNDECIDED, reason=_why_no_number(compared.evaluation, needed))
+        per_arm = found
     per_arm = max(per_arm, min(done) + 1)
     more = sum(max(0, per_arm - n) for n in done)
     seconds = middle(row.seconds for arm in arms for row in arm.rows)
