@@ -94,7 +94,7 @@ def show_mixer(
     if card is not None and out is not None:
         from search.figures.influence import influence_figure
 
-        draw(influence_figure(card), out, title=kind)
+        draw(influence_figure(kind, card.influence, card.d_model), out, title=kind)
     if json:
         measured = {} if card is None else {"measured": card_document(card)}
         schema = {"schema": _config_type(entry).model_json_schema()}
@@ -111,7 +111,7 @@ def show_mixer(
     else:
         write(f"\n{card_text(card)}")
     write("")
-    fields = _fields(entry)
+    fields = fields_of(entry)
     if not fields:
         write(f"no settings; in a study file: {kind}")
         return
@@ -171,7 +171,11 @@ def _summary(entry: Any) -> dict[str, Any]:
         "broken": entry.reason,
     }
     if entry.plugin is not None:
-        known |= {"symbol": entry.plugin.symbol, "traits": _claims(entry), "fields": _fields(entry)}
+        known |= {
+            "symbol": entry.plugin.symbol,
+            "traits": _claims(entry),
+            "fields": fields_of(entry),
+        }
     return known
 
 
@@ -192,7 +196,7 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def _fields(entry: Any) -> list[dict[str, str]]:
+def fields_of(entry: Any) -> list[dict[str, str]]:
     """The settings of a mixer besides its kind."""
     found = []
     properties = _config_type(entry).model_json_schema()["properties"]

@@ -16,8 +16,6 @@ from search.figures.style import FONT, noted, square_of_tokens
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from mixers.measure import Card
-
 Strengths = Sequence[Sequence[float]]
 
 TILE = 190
@@ -29,13 +27,19 @@ NOTE = (
 )
 
 
-def influence_figure(card: Card) -> Figure:
-    """Heat map of the influence of each token on each output, as initialised."""
+def influence_figure(kind: str, influence: Strengths, d_model: int) -> Figure:
+    """Heat map of the influence of each token on each output, as initialised.
+
+    Args:
+        kind: The mixer.
+        influence: How strongly output j depends on token i, (N, N).
+        d_model: Features of the measurement.
+    """
     from plotly.graph_objects import Figure, Heatmap
 
     figure = Figure(
         Heatmap(
-            z=levels(card.influence),
+            z=levels(influence),
             zmax=0.0,
             colorscale="Viridis",
             hoverongaps=False,
@@ -43,8 +47,8 @@ def influence_figure(card: Card) -> Figure:
             colorbar={"title": {"text": "log10"}},
         )
     )
-    subtitle = f"d_model {card.d_model}, {len(card.influence)} tokens"
-    square_of_tokens(figure, f"{card.kind}: who moves whom", subtitle)
+    subtitle = f"d_model {d_model}, {len(influence)} tokens"
+    square_of_tokens(figure, f"{kind}: who moves whom", subtitle)
     return noted(figure, NOTE)
 
 

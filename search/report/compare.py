@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from search.answers.pairing import MIN_PAIRS
 from search.report.gains import leader
 from search.report.paragraph import summary
 from search.report.sections import Section, to_text
@@ -24,10 +26,15 @@ MOST_SHARED = 20
 MOST_DIFFERING = 5
 
 
+def comparison(sides: SideBySide) -> list[Section]:
+    """The parts of a comparison, in order."""
+    parts = (_answers(sides), _picks(sides), _verdicts(sides), _kinds(sides), _shared(sides))
+    return [part for part in parts if part]
+
+
 def render_comparison(sides: SideBySide, *, width: int = 100) -> str:
     """The comparison as plain text for a terminal."""
-    parts = (_answers(sides), _picks(sides), _verdicts(sides), _kinds(sides), _shared(sides))
-    return to_text([part for part in parts if part], width)
+    return to_text(comparison(sides), width)
 
 
 def _answers(sides: SideBySide) -> Section:
@@ -110,7 +117,7 @@ def _shared(sides: SideBySide) -> Section:
                 for mean, n in zip(arm.means, arm.n, strict=True)
             ),
             difference_text(arm.interval, question),
-            arm.interval.reason,
+            arm.interval.reason or _seeds(arm.paired),
         )
         for arm in shown
     )
@@ -125,8 +132,25 @@ def _shared(sides: SideBySide) -> Section:
     lines = []
     if any(arm.interval.low is not None for arm in shown):
         level = 100 * shown[0].interval.level
-        lines.append(f"Welch intervals of {level:.3g} %, 95 % together, of seed noise alone")
+        lines.append(
+            f"intervals of {level:.3g} %, 95 % together, of seed noise alone: of the differences by "
+            f"seed where {MIN_PAIRS} or more seeds are common, else Welch's"
+        )
     if len(sides.shared) > len(shown):
         hidden = len(sides.shared) - len(shown)
         lines.append(f"{plural(hidden, 'more architecture')} with --json")
     return Section("In both", header, rows, tuple(lines))
+
+
+def _seeds(paired: Sequence[int]) -> str:
+    """Which seeds an interval is of: "by seeds 1-3, 7"."""
+    if not paired:
+        return "unpaired"
+    runs: list[list[int]] = []
+    for seed in paired:
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    shown = (str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return f"by seeds {', '.join(shown)}"

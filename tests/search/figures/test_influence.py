@@ -16,7 +16,7 @@ def test__levels__shares__are_powers_of_ten_and_nothing_is_blank():
 
 def test__influence_figure__window__is_blank_beyond_its_reach():
     card = measure("sparse_attention", d_model=16, seq_len=20)
-    document = json.loads(influence_figure(card).to_json())
+    document = json.loads(influence_figure(card.kind, card.influence, card.d_model).to_json())
     json.dumps(document, allow_nan=False)
     cells = document["data"][0]["z"]
     for output, row in enumerate(cells):

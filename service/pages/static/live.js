@@ -1,0 +1,112 @@
+// Keeps the parts of a page that are marked data-live up to date: when an event comes, the page is
+// asked for again and those parts are taken from it.
+import { headers } from "./api.js";
+
+const PAUSE_MS = 1000;
+const SLOWEST_MS = 15000;
+let waiting = 0;
+let looking = false;
+let again = false;
+
+export function follow() {
+  document.addEventListener("look-again", () => soon(0));
+  const stream = document.querySelector("[data-events]");
+  if (stream) listen(stream.dataset.events, stream.dataset.after);
+  if (document.querySelector("[data-pending]")) soon(PAUSE_MS);
+}
+
+function soon(ms) {
+  if (waiting) return;
+  waiting = setTimeout(() => { waiting = 0; look(); }, ms);
+}
+
+async function look() {
+  if (looking) { again = true; return; }
+  looking = true;
+  try {
+    const answer = await fetch(location.href, { headers: headers() });
+    if (answer.ok && !answer.redirected) {
+      take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    }
+  } catch {
+    // The next event, or the next look, tries again.
+  }
+  looking = false;
+  if (again || document.querySelector("[data-pending]")) { again = false; soon(2 * PAUSE_MS); }
+}
+
+function take(fresh) {
+  let changed = false;
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const other = fresh.getElementById(part.id);
+    if (!other || isSame(part, other)) continue;
+    const focus = pathTo(part, document.activeElement);
+    part.replaceChildren(...document.adoptNode(other).childNodes);
+    for (const { name } of [...part.attributes]) {
+      if (!other.hasAttribute(name)) part.removeAttribute(name);
+    }
+    for (const { name, value } of other.attributes) part.setAttribute(name, value);
+    if (focus) at(part, focus)?.focus({ preventScroll: true });
+    changed = true;
+  }
+  if (changed) document.dispatchEvent(new Event("figures"));
+}
+
+// A part that holds drawings changes only when its key does; drawings are no text to compare.
+const seen = new WeakMap();
+
+function isSame(part, other) {
+  if ("key" in part.dataset) return part.dataset.key === other.dataset.key;
+  const text = other.outerHTML;
+  if (seen.get(part) === text) return true;
+  seen.set(part, text);
+  return false;
+}
+
+function pathTo(part, element) {
+  if (!part.contains(element) || part === element) return null;
+  const path = [];
+  for (let here = element; here !== part; here = here.parentElement) {
+    path.unshift([...here.parentElement.children].indexOf(here));
+  }
+  return path;
+}
+
+function at(part, path) {
+  return path.reduce((here, index) => here?.children[index], part);
+}
+
+// Server-sent events, read by hand: EventSource would need to know every kind beforehand.
+async function listen(address, after) {
+  let last = after || "";
+  for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, SLOWEST_MS)) {
+    try {
+      const url = new URL(address, location.href);
+      if (last) url.searchParams.set("after", last);
+      const answer = await fetch(url, { headers: headers() });
+      if (answer.status === 401) return location.reload();
+      if (answer.ok) {
+        pause = PAUSE_MS / 2;
+        for await (const line of lines(answer.body)) {
+          if (line.startsWith("id:")) last = line.slice(3).trim();
+          if (line.startsWith("data:")) soon(PAUSE_MS);
+        }
+      }
+    } catch {
+      // The connection broke: it is made anew below.
+    }
+    await new Promise((done) => setTimeout(done, pause));
+  }
+}
+
+async function* lines(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    yield* parts;
+  }
+}

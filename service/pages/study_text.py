@@ -1,0 +1,49 @@
+"""A study's file as text, as people edit it, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from search.study import StudySpec
+from search.study_file import parse_yaml, plain, to_yaml_text
+from search.study_template import commented_yaml
+from service.problems import ProblemError
+
+START = """\
+# What is left out has its default. Layers are chosen one by one from `choices`.
+encoder:
+  d_model: 64
+  n_layers: 4
+  d_ff: 256
+space:
+  choices: [attention, sepconv, bproj, average]
+training:
+  steps: 600
+seed: 0
+"""
+
+
+def study_text(spec: Mapping[str, Any]) -> str:
+    """A stored study as a file with its settings explained; bare where a mixer is missing here."""
+    try:
+        return commented_yaml(StudySpec.model_validate(dict(spec)))
+    except ValidationError:
+        return to_yaml_text(dict(spec))
+
+
+def document_of(text: str) -> dict[str, Any]:
+    """Reads a study's file.
+
+    Raises:
+        InputError: It is no YAML; names the line.
+        ProblemError: It is no mapping of settings.
+    """
+    document = plain(parse_yaml(text, source="the study"))
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ProblemError(422, "a study is a mapping of settings, such as 'seed: 1'")
+    return document

@@ -1,0 +1,83 @@
+"""Sets the pages: one environment, all text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from service.pages import words
+from service.pages.assets import address
+from service.users import User
+
+PLACES = (
+    ("studies", "/studies", "Studies"),
+    ("compare", "/compare", "Compare"),
+    ("mixers", "/mixers", "Mixers"),
+    ("query", "/query", "SQL"),
+    ("submit", "/submit", "New study"),
+)
+FILTERS: tuple[Callable[..., str], ...] = (
+    words.ago,
+    words.iso,
+    words.utc,
+    words.mood,
+    words.tint,
+)
+
+
+@cache
+def environment() -> Environment:
+    """The templates of this package."""
+    made = Environment(
+        loader=PackageLoader("service.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {function.__name__: function for function in FILTERS}
+    made.globals |= {"asset": address, "places": PLACES}
+    return made
+
+
+def render(
+    template: str,
+    user: User | None,
+    place: str = "",
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    **context: Any,
+) -> HTMLResponse:
+    """Sets a page.
+
+    Args:
+        template: Name of its template.
+        user: Who looks; without one the page leads nowhere.
+        place: Which entry of the navigation it is.
+        status: HTTP status.
+        headers: Further headers.
+        context: What the template shows.
+    """
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            user=user,
+            csrf=user.csrf if user is not None and user.via == "cookie" else "",
+            place=place,
+            **context,
+        )
+    )
+    return HTMLResponse(text, status, headers)
+
+
+def is_fragment(request: Request) -> bool:
+    """Whether a module of ours asks for the page only to take parts of it."""
+    return request.headers.get("x-requested-with") == "mixsearch"
