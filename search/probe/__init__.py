@@ -8,31 +8,89 @@ a measured noise floor (``noise``), as shares and as margins (``readings``). See
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 
 from search.messages import ProbeReading
+from search.probe.clusters import Floats
 from search.probe.contextual import contextual_readings
 from search.probe.errors import ProbeError
 from search.probe.network import FrozenNetwork, Layers, Rows
-from search.probe.readings import Compared, Measured, far, measure, profile, read
+from search.probe.readings import Compared, Measured, far, gaps_of, measure, profile, read
 from search.probe.strata import STRATA, draw
+from search.probe.text import dtype_name, table
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec
 
-__all__ = ["BASES", "ProbeError", "probe", "probe_spec"]
+__all__ = [
+    "BASES",
+    "DTYPES",
+    "STRATA_OF",
+    "Examined",
+    "ProbeError",
+    "examine",
+    "initialised",
+    "probe",
+    "probe_spec",
+    "random_contexts",
+]
 
 Size = Literal["small", "full"]
+When = Literal["init", "final"]
 
 BASES = {"small": 24, "full": 48}
 """Contexts used; of more, the first ones."""
 VARIANTS = {"small": 4, "full": 8}
 STRATA_OF = {"small": ("one_edit", "half_edits", "transposition"), "full": STRATA}
+DTYPES = (torch.float64, torch.float32)
+"""What the layers can tell, and what is left of it in the precision of a training."""
 CHUNK_BYTES = 2**28
 KEPT_BYTES = 2**29
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A reading with what it was read from.
+
+    Attributes:
+        reading: the readings; those of the first dtype have plain names, those of the others start
+            with the dtype's name (``float32.one_edit.p_sep``): what they lose is lost to precision.
+        gaps: dtype -> stratum -> gaps at the last block, one per compared item.
+    """
+
+    reading: ProbeReading
+    gaps: dict[str, dict[str, Floats]]
+
+
+def examine(
+    encoder: nn.Module,
+    contexts: Tensor,
+    vocabulary: Tensor,
+    *,
+    seed: int,
+    size: Size = "full",
+    dtypes: tuple[torch.dtype, ...] = DTYPES,
+    when: When = "final",
+    layers: Layers | None = None,
+) -> Examined:
+    """Probes an encoder in several precisions and keeps the gaps, for a picture of them.
+
+    Args and errors are those of ``probe``; ``dtypes`` has the primary reading's first.
+    """
+    readings: dict[str, float | None] = {}
+    texts, gaps = [], {}
+    for dtype in dtypes:
+        one, gaps[dtype_name(dtype)] = _examine(
+            encoder, contexts, vocabulary, seed, size, dtype, when, None, layers
+        )
+        prefix = "" if dtype == dtypes[0] else f"{dtype_name(dtype)}."
+        readings |= {f"{prefix}{name}": value for name, value in one.readings.items()}
+        texts.append(one.text)
+    return Examined(ProbeReading(when=when, readings=readings, text="\n\n".join(texts)), gaps)
 
 
 def probe(
@@ -71,6 +129,20 @@ def probe(
     Raises:
         ProbeError: contexts of the wrong shape, no two ids to draw from, or non-finite outputs.
     """
+    return _examine(encoder, contexts, vocabulary, seed, size, dtype, when, mask, layers)[0]
+
+
+def _examine(
+    encoder: nn.Module,
+    contexts: Tensor,
+    vocabulary: Tensor,
+    seed: int,
+    size: Size,
+    dtype: torch.dtype,
+    when: When,
+    mask: Tensor | None,
+    layers: Layers | None,
+) -> tuple[ProbeReading, dict[str, Floats]]:
     if contexts.dim() != 2 or contexts.numel() == 0:
         raise ProbeError(f"probe: contexts must be (contexts, N) ids, got {tuple(contexts.shape)}")
     network = FrozenNetwork(encoder, dtype=dtype, layers=layers or ("last", "all")[size == "full"])
@@ -111,7 +183,13 @@ def probe(
     if size == "full":
         readings |= _full_readings(network, measured)
         readings |= contextual_readings(measured.items, positional=network.positional)
-    return ProbeReading(when=when, readings=readings, text=_text(readings, size, dtype))
+    sigma = measured.spread[network.last_point].sigma
+    gaps = {
+        stratum: gaps_of(measured.compared[network.last_point, stratum], sigma)
+        for stratum in STRATA_OF[size]
+    }
+    text = table(readings, STRATA_OF[size], heading=f"{size}, {dtype_name(dtype)}")
+    return ProbeReading(when=when, readings=readings, text=text), gaps
 
 
 def probe_spec(
@@ -119,14 +197,11 @@ def probe_spec(
     *,
     seed: int = 0,
     size: Size = "full",
-    dtypes: tuple[torch.dtype, ...] = (torch.float64, torch.float32),
+    dtypes: tuple[torch.dtype, ...] = DTYPES,
     contexts: Tensor | None = None,
     vocabulary: Tensor | None = None,
 ) -> ProbeReading:
-    """Probes an architecture as initialised from ``seed``.
-
-    The readings of the first dtype have plain names; those of the others start with the dtype's
-    name (``float32.one_edit.p_sep``): what they lose is lost to precision.
+    """Probes an architecture as initialised from ``seed``; names of readings as in ``Examined``.
 
     Args:
         spec: the architecture.
@@ -139,25 +214,29 @@ def probe_spec(
     Raises:
         ProbeError: as ``probe``.
     """
+    if vocabulary is None:
+        vocabulary = torch.arange(spec.vocab_size)
+    if contexts is None:
+        contexts = random_contexts(vocabulary, n=BASES[size], n_tokens=spec.max_seq_len, seed=seed)
+    encoder = initialised(spec, seed)
+    return examine(
+        encoder, contexts, vocabulary, seed=seed, size=size, dtypes=dtypes, when="init"
+    ).reading
+
+
+def initialised(spec: EncoderSpec, seed: int) -> nn.Module:
+    """An architecture with the weights that a seed gives; global random states stay."""
     from mixers import Encoder
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = Encoder(spec)
-    if vocabulary is None:
-        vocabulary = torch.arange(spec.vocab_size)
-    if contexts is None:
-        generator = torch.Generator().manual_seed(seed)
-        shape = (BASES[size], spec.max_seq_len)
-        contexts = vocabulary[torch.randint(len(vocabulary), shape, generator=generator)]
-    readings: dict[str, float | None] = {}
-    texts = []
-    for dtype in dtypes:
-        reading = probe(encoder, contexts, vocabulary, seed=seed, size=size, dtype=dtype)
-        prefix = "" if dtype == dtypes[0] else f"{_name(dtype)}."
-        readings |= {f"{prefix}{name}": value for name, value in reading.readings.items()}
-        texts.append(reading.text)
-    return ProbeReading(when="init", readings=readings, text="\n\n".join(texts))
+        return Encoder(spec)
+
+
+def random_contexts(vocabulary: Tensor, *, n: int, n_tokens: int, seed: int) -> Tensor:
+    """Uniform random ids of a vocabulary, (n, n_tokens)."""
+    generator = torch.Generator().manual_seed(seed)
+    return vocabulary[torch.randint(len(vocabulary), (n, n_tokens), generator=generator)]
 
 
 def _full_readings(network: FrozenNetwork, measured: Measured) -> dict[str, float | None]:
@@ -174,25 +253,3 @@ def _full_readings(network: FrozenNetwork, measured: Measured) -> dict[str, floa
         for distance, share in profile(at_last(stratum)).items():
             readings[f"{stratum}.p_sep.distance_{distance}"] = share
     return readings
-
-
-def _text(readings: dict[str, float | None], size: Size, dtype: torch.dtype) -> str:
-    """The last block's readings as a table for people."""
-    mode = "positional" if readings["positional"] else "equivariant"
-    columns = ("p_sep", "borderline", "d_ctx", "gap_min", "gap_p01", "gap_median")
-    lines = [
-        f"last block, {mode}, {size}, {_name(dtype)}",
-        f"{'stratum':<16}" + "".join(f"{column:>12}" for column in columns),
-    ]
-    for stratum in STRATA_OF[size]:
-        values = (readings[f"{stratum}.{column}"] for column in columns)
-        cells = ("-" if value is None else f"{value:.3g}" for value in values)
-        lines.append(f"{stratum:<16}" + "".join(f"{cell:>12}" for cell in cells))
-    for name in ("contextual.d_ctx", "contextual.s_ctx", "contextual.d_all", "far.p_sep"):
-        if readings.get(name) is not None:
-            lines.append(f"{name:<16}{readings[name]:>12.3g}")
-    return "\n".join(lines)
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -19,19 +19,23 @@ Ints = NDArray[np.int64]
 
 WINDOW = 4.0
 """Leaders are looked for within this many times the largest tau of the first projection."""
+MOST_LAGS = 64
+"""Neighbours on the first projection whose second projection is looked at before the sweep."""
 
 
-def cluster(points: Floats, tau: Floats, *, seed: int = 0) -> Ints:
+def cluster(points: Floats, tau: Floats, groups: Ints | None = None, *, seed: int = 0) -> Ints:
     """Labels of the leader clusters of M points, O(M d + M log M) when few points are close.
 
     Bitwise equal rows are taken together first (-0.0 equals 0.0; the largest tau counts). The rest
-    is projected on two random unit vectors u, sorted by the first projection and swept with the
-    leaders whose first projection is near; since |u.x - u.y| <= ||x - y||, only pairs that both
+    is projected on two random unit vectors u and sorted by the first projection; since
+    |u.x - u.y| <= ||x - y||, a point that no other is near to on both is a cluster of its own. The
+    others are swept with the leaders whose first projection is near; only pairs that both
     projections leave open need the full distance.
 
     Args:
         points: (M, D).
         tau: (M,), thresholds.
+        groups: (M,), clusters lie within a group; None = one group.
         seed: of the two directions.
 
     Returns:
@@ -39,38 +43,71 @@ def cluster(points: Floats, tau: Floats, *, seed: int = 0) -> Ints:
     """
     if len(points) == 0:
         return np.zeros(0, dtype=np.int64)
-    rows, tau, inverse = _merge_equal(points, tau)
-    directions = np.random.default_rng(seed).standard_normal((2, rows.shape[1]))
+    groups = np.zeros(len(points), dtype=np.int64) if groups is None else groups
+    index, largest, inverse = _merge_equal(points, tau, groups)
+    directions = np.random.default_rng(seed).standard_normal((2, points.shape[1]))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    first, second = directions @ rows.T
-    order = np.argsort(first, kind="stable")
-    labels = np.empty(len(rows), dtype=np.int64)
-    labels[order] = _sweep(rows[order], tau[order], first[order], second[order])
+    first, second = directions @ points[index].T
+    order = np.lexsort((first, groups[index]))
+    labels = np.empty(len(index), dtype=np.int64)
+    labels[order] = _sweep(
+        points[index[order]],
+        largest[order],
+        groups[index[order]],
+        first[order],
+        second[order],
+    )
     return labels[inverse]
 
 
-def _merge_equal(points: Floats, tau: Floats) -> tuple[Floats, Floats, Ints]:
-    """Distinct rows, the largest tau of each, and the distinct row of every point."""
-    rows = np.ascontiguousarray(points + 0.0)
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, index, inverse = np.unique(keys, return_index=True, return_inverse=True)
+def _merge_equal(points: Floats, tau: Floats, groups: Ints) -> tuple[Ints, Floats, Ints]:
+    """A member of each set of equal rows, the set's largest tau, and the set of every point."""
+    bits = np.ascontiguousarray(points + 0.0).view(np.uint64)
+    factors = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64) * 2 + 1
+    marks = bits @ factors + groups.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    _, index, inverse = np.unique(marks, return_index=True, return_inverse=True)
+    repeated = np.flatnonzero(index[inverse] != np.arange(len(bits)))
+    chosen = index[inverse[repeated]]
+    if not (
+        np.array_equal(groups[repeated], groups[chosen])
+        and np.array_equal(bits[repeated], bits[chosen])
+    ):  # different rows with one mark
+        whole = np.column_stack([groups.view(np.uint64), bits])
+        _, index, inverse = np.unique(whole, axis=0, return_index=True, return_inverse=True)
     largest = np.zeros(len(index))
     np.maximum.at(largest, inverse, tau)
-    return rows[index], largest, inverse.astype(np.int64)
+    return index, largest, inverse.astype(np.int64)
 
 
-def _sweep(rows: Floats, tau: Floats, first: Floats, second: Floats) -> Ints:
-    """Label, for rows sorted by ``first``, as the position of each row's leader."""
+def _has_neighbour(groups: Ints, first: Floats, second: Floats, window: float) -> NDArray[np.bool_]:
+    """Which points another of the group is near to on both projections, sorted by the first."""
+    has_neighbour = np.zeros(len(first), dtype=bool)
+    near = np.arange(len(first))
+    for lag in range(1, MOST_LAGS + 1):
+        near = near[near < len(first) - lag]
+        is_near = (first[near + lag] - first[near] <= window) & (groups[near + lag] == groups[near])
+        near = near[is_near]
+        if len(near) == 0:
+            return has_neighbour
+        both = near[np.abs(second[near + lag] - second[near]) <= window]
+        has_neighbour[both] = has_neighbour[both + lag] = True
+    for i in near:  # so many are near that the sweep has to tell them apart
+        end = int(np.searchsorted(groups, groups[i], "right"))
+        n_near = int(np.searchsorted(first[i:end], first[i] + window, "right"))
+        has_neighbour[i : i + n_near] = True
+    return has_neighbour
+
+
+def _sweep(rows: Floats, tau: Floats, groups: Ints, first: Floats, second: Floats) -> Ints:
+    """Label, for rows sorted by group and ``first``, as the position of each row's leader."""
     window = WINDOW * float(tau.max())
-    has_neighbour = np.zeros(len(rows), dtype=bool)
-    close = np.diff(first) <= window
-    has_neighbour[1:] |= close
-    has_neighbour[:-1] |= close
     labels = np.arange(len(rows), dtype=np.int64)
     leaders = np.empty(len(rows), dtype=np.int64)
     start = end = 0
-    for i in np.flatnonzero(has_neighbour):
-        while start < end and first[leaders[start]] < first[i] - window:
+    for i in np.flatnonzero(_has_neighbour(groups, first, second, window)):
+        while start < end and (
+            groups[leaders[start]] != groups[i] or first[leaders[start]] < first[i] - window
+        ):
             start += 1
         near = leaders[start:end]
         limit = np.maximum(tau[near], tau[i])
@@ -123,22 +160,16 @@ def distinctness(
     distance = np.linalg.norm(outputs - outputs[index][inverse], axis=1)
     split = np.unique(inverse[distance > np.maximum(tau, tau[index][inverse])])
     outputs, keys, tau = outputs[index], keys[index], tau[index]
-    n_classes = n_clusters = required = merged = 0
-    grouped = np.argsort(keys, kind="stable")
-    for group in np.split(grouped, np.flatnonzero(np.diff(keys[grouped])) + 1):
-        if len(group) >= 2:
-            sizes = np.unique(cluster(outputs[group], tau[group], seed=seed), return_counts=True)[1]
-            n_classes += len(group) - 1
-            n_clusters += len(sizes) - 1
-            required += len(group) * (len(group) - 1) // 2
-            merged += _pairs_within(sizes)
+    m = len(outputs)
+    per_key = np.unique(keys, return_counts=True)[1]
+    n_classes, required = m - len(per_key), _pairs_within(per_key)
+    within = np.unique(cluster(outputs, tau, keys, seed=seed), return_counts=True)[1]
     labels = cluster(outputs, tau, seed=seed)
     overall = np.unique(labels, return_counts=True)[1]
-    together = np.unique(np.stack([labels, keys]), axis=1, return_counts=True)[1]
-    m = len(outputs)
+    together = np.unique(labels * (int(keys.max()) + 1) + keys, return_counts=True)[1]
     return Distinctness(
-        d_ctx=n_clusters / n_classes if n_classes else None,
-        s_ctx=1 - merged / required if required else None,
+        d_ctx=(len(within) - len(per_key)) / n_classes if n_classes else None,
+        s_ctx=1 - _pairs_within(within) / required if required else None,
         d_all=(len(overall) - 1) / (m - 1) if m > 1 else None,
         cross_key_merged=_pairs_within(overall) - _pairs_within(together),
         split_classes=len(split),

@@ -21,12 +21,11 @@ def keys_and_classes(tokens: Tensor, mask: Tensor, *, positional: bool) -> tuple
     real = mask.numpy()
     ids = np.where(real, tokens.numpy(), -1)
     contexts = np.unique(ids if positional else np.sort(ids), axis=0, return_inverse=True)[1]
-    position = np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
-    context = np.broadcast_to(contexts.reshape(-1, 1), ids.shape)
-    parts = [ids, position] if positional else [ids]
-    keys = np.unique(np.stack([p[real] for p in parts]), axis=1, return_inverse=True)[1].ravel()
-    both = np.stack([keys, context[real]])
-    return keys, np.unique(both, axis=1, return_inverse=True)[1].ravel()
+    n_contexts, n_tokens = ids.shape
+    places = ids * n_tokens + np.arange(n_tokens) if positional else ids
+    keys = np.unique(places[real], return_inverse=True)[1]
+    context = np.broadcast_to(contexts.reshape(-1, 1), ids.shape)[real]
+    return keys, np.unique(keys * n_contexts + context, return_inverse=True)[1]
 
 
 def contextual_readings(

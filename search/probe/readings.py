@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from search.probe.clusters import count_clusters
+from search.probe.clusters import Floats, count_clusters
 from search.probe.network import FrozenNetwork, Rows
 from search.probe.noise import noise_floor
 from search.probe.strata import Pairs
@@ -181,13 +181,10 @@ def read(compared: Compared, sigma: float) -> dict[str, float | None]:
     separated is rounding, and its gap is 0. ``equality_error`` is the largest gap between outputs
     that must be equal. None where there is nothing to read.
     """
-    separated = compared.distance > compared.tau
-    unit = sigma if sigma > 0 else 1.0
-    gap = torch.where(separated, compared.distance, 0.0) / unit
-    seen = separated[compared.counted]
+    seen = (compared.distance > compared.tau)[compared.counted]
     close = seen & (compared.distance <= BORDERLINE * compared.tau)[compared.counted]
-    gaps = gap[compared.counted].numpy()
-    equal = compared.distance[compared.equal] / unit
+    gaps = gaps_of(compared, sigma)
+    equal = compared.distance[compared.equal] / _unit(sigma)
     return {
         "p_sep": float(seen.double().mean()) if len(seen) else None,
         "borderline": float(close.double().mean()) if len(seen) else None,
@@ -197,6 +194,18 @@ def read(compared: Compared, sigma: float) -> dict[str, float | None]:
         "gap_median": float(np.median(gaps)) if len(gaps) else None,
         "equality_error": float(equal.max()) if len(equal) else None,
     }
+
+
+def gaps_of(compared: Compared, sigma: float) -> Floats:
+    """Distances of the compared items in units of sigma, 0 where they are not separated."""
+    separated = compared.distance > compared.tau
+    gap = torch.where(separated, compared.distance, 0.0) / _unit(sigma)
+    gaps: Floats = gap[compared.counted].numpy()
+    return gaps
+
+
+def _unit(sigma: float) -> float:
+    return sigma if sigma > 0 else 1.0
 
 
 def profile(compared: Compared) -> dict[int, float]:
