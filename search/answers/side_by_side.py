@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from search.answers.answer import Answer
 from search.answers.arms import Arm, arms_of
-from search.answers.intervals import Interval, welch
+from search.answers.intervals import Interval, mean_interval, welch
+from search.answers.pairing import MIN_PAIRS
 from search.answers.recipe import at_shared_recipe
 from search.rows import TrialRow
 
@@ -42,7 +43,9 @@ class SharedArm:
         means: mean objective in each study.
         n: runs in each study.
         interval: of second - first study; without ends, and with the reason, where these cannot be
-            told.
+            told. Of the differences by seed where enough seeds are common, which start and are
+            fed alike, else Welch's of all runs.
+        paired: the common seeds that the interval is of; none where it is Welch's.
     """
 
     arch_id: str
@@ -52,6 +55,7 @@ class SharedArm:
     means: tuple[float, float]
     n: tuple[int, int]
     interval: Interval
+    paired: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +175,15 @@ def _shared_arm(left: Arm, right: Arm, level: float) -> SharedArm:
     split, readings = _readings(left, right)
     assert readings is not None
     ours, theirs = readings
-    interval = welch(list(theirs.values()), list(ours.values()), level)
-    if any(ours[seed] == theirs[seed] for seed in ours.keys() & theirs.keys()):
-        # Runs that repeat bit for bit are one observation, not two independent ones.
+    common = tuple(sorted(ours.keys() & theirs.keys()))
+    paired = common if len(common) >= MIN_PAIRS else ()
+    if paired:
+        interval = mean_interval([theirs[seed] - ours[seed] for seed in paired], level)
+    else:
+        interval = welch(list(theirs.values()), list(ours.values()), level)
+    if any(ours[seed] == theirs[seed] for seed in common):
+        # Runs that repeat bit for bit are one observation, not two.
+        paired = ()
         interval = Interval(interval.estimate, level, reason=SAME_RUNS)
     return SharedArm(
         arch_id=left.arch_id,
@@ -183,4 +193,5 @@ def _shared_arm(left: Arm, right: Arm, level: float) -> SharedArm:
         means=(sum(ours.values()) / len(ours), sum(theirs.values()) / len(theirs)),
         n=(len(ours), len(theirs)),
         interval=interval,
+        paired=paired,
     )

@@ -133,8 +133,8 @@ def _shared(sides: SideBySide) -> Section:
     if any(arm.interval.low is not None for arm in shown):
         level = 100 * shown[0].interval.level
         lines.append(
-            f"intervals of {level:.3g} %, 95 % together, of seed noise alone: of the differences by "
-            f"seed where {MIN_PAIRS} or more seeds are common, else Welch's"
+            f"intervals of {level:.3g} %, 95 % together, of seed noise alone: of the differences "
+            f"by seed where {MIN_PAIRS} or more seeds are common, else Welch's"
         )
     if len(sides.shared) > len(shown):
         hidden = len(sides.shared) - len(shown)

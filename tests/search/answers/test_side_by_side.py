@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -24,22 +25,34 @@ def compared(first, second):
     return side_by_side(("a", "b"), (first[1], second[1]), (first[0], second[0]))
 
 
-def test__side_by_side__independent_studies__welch_intervals_of_the_shared_test_runs():
+@pytest.mark.parametrize("common", [True, False])
+def test__side_by_side__shared_test_runs__intervals_by_seed_or_welch_without_common_seeds(common):
     first, second = study(1), study(2)
+    if not common:
+        second = ([replace(r, seed=r.seed + 100) for r in second[0]], second[1])
     sides = compared(first, second)
     on_test = [arm for arm in sides.shared if arm.split == "test" and min(arm.n) > 1]
-    assert on_test
+    assert any(arm.paired for arm in on_test) == common
     readable = len(sides.shared)
     for arm in on_test:
         ours, theirs = (
-            [r.test["loss"] for r in rows if r.arch_id == arm.arch_id and r.phase == "confirm"]
+            {
+                r.seed: r.test["loss"]
+                for r in rows
+                if r.arch_id == arm.arch_id and r.phase == "confirm"
+            }
             for rows in (first[0], second[0])
         )
-        assert arm.n == (len(ours), len(theirs))
-        assert arm.means == pytest.approx((fmean(ours), fmean(theirs)))
-        expected = stats.ttest_ind(theirs, ours, equal_var=False).confidence_interval(
-            1 - 0.05 / readable
-        )
+        left, right = [*ours.values()], [*theirs.values()]
+        assert arm.n == (len(left), len(right))
+        assert arm.means == pytest.approx((fmean(left), fmean(right)))
+        seeds = sorted(ours.keys() & theirs.keys())
+        if len(seeds) > 2:
+            peer = stats.ttest_rel([theirs[s] for s in seeds], [ours[s] for s in seeds])
+        else:
+            peer, seeds = stats.ttest_ind(right, left, equal_var=False), []
+        assert list(arm.paired) == seeds
+        expected = peer.confidence_interval(1 - 0.05 / readable)
         assert (arm.interval.low, arm.interval.high) == pytest.approx(tuple(expected))
 
 
