@@ -3,6 +3,8 @@
 import ctypes
 import itertools
 import os
+import random
+import resource
 import subprocess
 import sys
 import time
@@ -95,6 +97,20 @@ class Trap(TokenMixer[TrapConfig]):
     def hangs_with_a_child(self):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         self.hangs()
+
+    def killed_in_save(self):
+        # The next checkpoint is written, and the process is gone before it has its name.
+        os.fsync = lambda descriptor: os.kill(os.getpid(), 9)
+        return 1.0
+
+    def full_disk(self):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+        return 1.0
+
+    def draws(self):
+        # As a mixer may that knows no better, from all the global generators.
+        self.calls -= 1
+        return 1.0 + 0.1 * (random.random() + np.random.random() + torch.rand(()).item())
 
     def talks(self):
         sys.stdout.write("a word on standard output\n")
