@@ -18,8 +18,9 @@ from search.rows import Claim, CommitOutcome, Counts, Phase
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.finite import require_finite
-from search.store.leases import end_attempt, holds_lease, reap, set_state, start_attempt
+from search.store.leases import end_attempt, holds_lease, set_state, start_attempt
 from search.store.measurements import Cost, Evaluation, MetricPoint, Probe, Proof
+from search.store.reaping import reap
 from search.store.studies import busy_seconds, newest_revision
 from search.store.summary import summarise
 from search.store.tables import Base, Study, Trial, TrialBlock

@@ -1,10 +1,8 @@
-"""Leases: who may work on a trial, until when, and what happens to a trial that was left alone.
+"""Leases: who may work on a trial, and until when.
 
-The fencing token of a lease is the number of its attempt. A lease that ran out goes on to count
-until somebody takes the trial over: a slow worker loses nothing unless it is really replaced.
+The fencing token of a lease is the number of its attempt.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -16,9 +14,6 @@ from search.rows import Claim, FailOutcome, StudyState, TrialState
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial
-from search.store.types import AnyRow
-
-SILENT = "the worker gave no sign of life until its lease ran out"
 
 # Made once: building a statement costs more than SQLite needs to run it.
 LIVE = (
@@ -37,23 +32,7 @@ CLOCK_TO_REST = select(Study.busy_since).where(
     Study.busy_since.is_not(None),
     ~exists().where(Attempt.study_id == bindparam("study"), Attempt.ended_at.is_(None)),
 )
-EXPIRED = (
-    select(
-        Attempt.trial_id,
-        Attempt.number,
-        Attempt.lease_expires_at,
-        Trial.state,
-        Trial.number.label("trial_number"),
-    )
-    .join(Trial, Trial.id == Attempt.trial_id)
-    .where(
-        Attempt.study_id == bindparam("study"),
-        Attempt.ended_at.is_(None),
-        Attempt.lease_expires_at < bindparam("now"),
-    )
-    .order_by(Attempt.lease_expires_at)
-    .with_for_update(of=Attempt, skip_locked=True)
-)
+LAST_ENDED = select(func.max(Attempt.ended_at)).where(Attempt.study_id == bindparam("study"))
 
 
 def start_attempt(
@@ -112,6 +91,11 @@ def rest_clock(connection: Connection, study_id: int, at: datetime) -> None:
         )
 
 
+def last_ended(connection: Connection, study_id: int) -> datetime | None:
+    """Return when the attempt at a study's trials that ended last did so; None while none has."""
+    return connection.execute(LAST_ENDED, {"study": study_id}).scalar()
+
+
 def holds_lease(connection: Connection, claim: Claim) -> bool:
     """Whether nobody has taken the claim's trial over."""
     names = {"trial": claim.trial_id, "token": claim.token}
@@ -151,48 +135,6 @@ def set_state(
     connection.execute(
         UPDATE_TRIAL, {"trial": trial_id, "state": state, "reason": reason, **fields}
     )
-
-
-def studies_with_expired(connection: Connection) -> Sequence[int]:
-    """Return the studies in which a lease ran out."""
-    now = database_time(connection)
-    return (
-        connection.execute(
-            select(Attempt.study_id)
-            .where(Attempt.ended_at.is_(None), Attempt.lease_expires_at < now)
-            .distinct()
-        )
-        .scalars()
-        .all()
-    )
-
-
-def reap(connection: Connection, study_id: int, now: datetime) -> int:
-    """Take back what workers of a study left alone; returns how many trials that were.
-
-    A reservation goes back to the budget; a trial is queued for another attempt, or fails when it
-    was lost too often.
-    """
-    expired = connection.execute(EXPIRED, {"study": study_id, "now": now}).all()
-    for row in expired:
-        reap_one(connection, study_id, row, now)
-    if expired:
-        rest_clock(connection, study_id, expired[-1].lease_expires_at)
-    return len(expired)
-
-
-def reap_one(connection: Connection, study_id: int, row: AnyRow, now: datetime) -> None:
-    """Take one trial back."""
-    if row.state == "proposed":
-        connection.execute(delete(Trial).where(Trial.id == row.trial_id))
-        record(connection, study_id, "reservation_lost", now, None, number=row.trial_number)
-        return
-    connection.execute(
-        update(Attempt)
-        .where(Attempt.trial_id == row.trial_id, Attempt.number == row.number)
-        .values(ended_at=row.lease_expires_at, outcome="lost", cause="lost", message=SILENT)
-    )
-    retry_or_fail(connection, study_id, row.trial_id, "lost", SILENT, now)
 
 
 def retry_or_fail(

@@ -1,12 +1,12 @@
 """Reading trials: as rows for the answers and strategies, as whole documents for people."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, and_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, select, text
 from sqlalchemy.orm import aliased
 
 from search.errors import NothingThereError
@@ -29,9 +29,17 @@ FLAGS = ("is_baseline", "is_pareto")
 
 
 def trial_rows(
-    connection: Connection, study_id: int, *, curves: bool = True, documents: bool = False
+    connection: Connection,
+    study_id: int,
+    *,
+    curves: bool = True,
+    documents: bool = False,
+    only: Collection[int] | None = None,
 ) -> list[TrialRow]:
-    """Return every trial of a study by number, in a few queries however many there are."""
+    """Return every trial of a study by number, or some, in a few queries however many there are."""
+    wanted = [Trial.study_id == study_id]
+    if only is not None:
+        wanted.append(Trial.id.in_(only))
     study = connection.execute(
         select(Study.name, Study.objective).where(Study.id == study_id)
     ).one()
@@ -82,10 +90,10 @@ def trial_rows(
         )
         .outerjoin(Worker, Worker.id == Trial.worker_id)
         .outerjoin(newest, and_(newest.trial_id == Trial.id, newest.number == Trial.attempt))
-        .where(Trial.study_id == study_id)
+        .where(*wanted)
         .order_by(Trial.number)
     ).all()
-    metrics = split_metrics(connection, study_id)
+    metrics = split_metrics(connection, wanted)
     points = curve_points(connection, study_id, study.objective) if curves else {}
     sums = document_sums(connection, study_id, study.objective) if documents else {}
     return [
@@ -147,14 +155,14 @@ def latency_of(row: AnyRow) -> Latency | None:
 
 
 def split_metrics(
-    connection: Connection, study_id: int
+    connection: Connection, wanted: Sequence[ColumnElement[bool]]
 ) -> Mapping[tuple[int, str], dict[str, float]]:
-    """Return the final metrics by trial and split."""
+    """Return the final metrics of the wanted trials by trial and split."""
     result: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for trial_id, split, metric, value in connection.execute(
         select(Evaluation.trial_id, Evaluation.split, Evaluation.metric, Evaluation.value)
         .join(Trial, Trial.id == Evaluation.trial_id)
-        .where(Trial.study_id == study_id)
+        .where(*wanted)
     ):
         result[trial_id, split][metric] = value
     return result

@@ -31,6 +31,7 @@ from search.store import (
     operations,
     query,
     reading,
+    reaping,
     results,
     studies,
     workers,
@@ -39,6 +40,7 @@ from search.store.address import Address, parse_address
 from search.store.engine import database_time, make_engine
 from search.store.engine import reading as read_transaction
 from search.store.engine import writing as write_transaction
+from search.store.known import KnownRows
 from search.store.opening import WAYS_OUT, check_file
 from search.store.schema import inspect_schema, migrate, require_current
 from search.store.views import find_view
@@ -65,6 +67,7 @@ class Store:
         self.engine = engine
         self.address = address
         self.lease_s = lease_s
+        self.known = KnownRows()
 
     @classmethod
     def open(
@@ -412,11 +415,11 @@ class Store:
     def reap(self) -> int:
         """Take back the trials of workers that died; returns how many."""
         with self.reading() as connection:
-            expired = leases.studies_with_expired(connection)
+            waiting = reaping.studies_to_reap(connection, database_time(connection))
         taken = 0
-        for study_id in expired:
+        for study_id in sorted(waiting):
             with self.writing(study_id) as connection:
-                taken += leases.reap(connection, study_id, database_time(connection))
+                taken += reaping.reap(connection, study_id, database_time(connection))
         return taken
 
     # Results
@@ -458,15 +461,14 @@ class Store:
         Args:
             study: The study.
             curves: Whether to read the curves; they stay empty otherwise.
-            documents: Whether to read the objective's sums by document.
+            documents: Whether to read the objective's sums by document. Without both, only what
+                changed since the last call is read.
         """
         with self.reading() as connection:
-            return reading.trial_rows(
-                connection,
-                studies.find_study(connection, study),
-                curves=curves,
-                documents=documents,
-            )
+            study_id = studies.find_study(connection, study)
+            if not curves and not documents:
+                return self.known.rows(connection, study_id)
+            return reading.trial_rows(connection, study_id, curves=curves, documents=documents)
 
     def trial(self, trial_id: int) -> dict[str, Any]:
         """Return all that is known about a trial, as JSON values.

@@ -13,6 +13,7 @@ from search.rows import StudyRow, StudyState, VerdictRow
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.finite import require_finite
+from search.store.leases import last_ended
 from search.store.measurements import Look, StudyVerdict
 from search.store.tables import Attempt, DerivedStudy, SpaceRevision, Study, Trial
 from search.store.types import AnyRow
@@ -233,7 +234,10 @@ def busy_seconds(connection: Connection, study: AnyRow) -> float:
                 Attempt.study_id == study.id, Attempt.ended_at.is_(None)
             )
         ).scalar()
-        until = min(database_time(connection), expires or study.busy_since)
+        now, until = database_time(connection), expires or study.busy_since
+        if until < now:
+            until = max(until, last_ended(connection, study.id) or until)
+        until = min(now, until)
         busy += max(0.0, (until - study.busy_since).total_seconds())
     return busy
 

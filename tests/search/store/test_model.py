@@ -1,0 +1,305 @@
+"""Claims, leases and ends of trials in any order, against a model that is a few plain lists.
+
+The clock of both databases is replaced by the model's, so leases run out when the model says so.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import store_factory
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import literal, select
+
+from search.retries import MOST_ATTEMPTS
+from search.store import engine
+from search.store.reading import trial_rows
+from search.store.tables import Attempt
+from search.store.types import UtcDateTime
+
+BUDGET = 6
+ARCHITECTURES = ("attention*2", "sepconv*2", "sepconv, attention")
+SPECS = {notation: store_factory.encoder_spec(notation) for notation in ARCHITECTURES}
+START = datetime(2030, 1, 1, tzinfo=UTC)
+FINAL = {"completed", "diverged", "failed", "pruned"}
+
+
+@dataclass
+class ModelAttempt:
+    """One attempt: since when, until when its lease goes, and how it ended."""
+
+    started: datetime
+    expires: datetime
+    ended: datetime | None = None
+    outcome: str | None = None
+    cause: str | None = None
+    late: bool = False
+
+
+@dataclass
+class ModelTrial:
+    """One trial; `architecture` is None while it is a reservation."""
+
+    number: int
+    state: str = "proposed"
+    architecture: tuple[str, int] | None = None
+    attempts: list[ModelAttempt] = field(default_factory=list)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """What a store must do."""
+
+    claims = Bundle("claims")
+    store = None
+    serial = 0
+
+    @initialize()
+    def begin(self):
+        StoreMachine.serial += 1
+        self.now = START
+        self.tick(0)
+        name = f"study-{StoreMachine.serial}"
+        self.study = self.store.ensure_study(
+            name, store_factory.study_spec(), store_factory.PLUGINS
+        ).id
+        self.worker = self.store.register_worker()
+        self.trials, self.resting = {}, False
+        self.returned = []  # when reservations that are gone were held
+
+    def tick(self, seconds):
+        self.now += timedelta(seconds=seconds)
+        dialect = self.store.engine.dialect.name
+        engine.CLOCKS[dialect] = select(literal(self.now, UtcDateTime()))
+
+    # The model's own parts
+
+    def live(self, claim):
+        trial = self.trials.get(claim.trial_id)
+        attempt = trial.attempts[claim.token - 1] if trial else None
+        return attempt if attempt and attempt.ended is None else None
+
+    def end(self, claim, outcome, cause=None, at=None):
+        attempt = self.live(claim)
+        attempt.ended, attempt.outcome, attempt.cause = at or self.now, outcome, cause
+
+    def give_up(self, trial_id, at):
+        trial = self.trials.pop(trial_id)
+        self.returned.append((trial.attempts[-1].started, at))
+
+    def settle(self, trial, cause):
+        times = sum(attempt.cause == cause for attempt in trial.attempts)
+        trial.state = "queued" if times < MOST_ATTEMPTS[cause] else "failed"
+
+    def take_back(self):
+        taken = 0
+        for trial_id, trial in list(self.trials.items()):
+            attempt = trial.attempts[-1]
+            if attempt.ended is not None or attempt.expires >= self.now:
+                continue
+            taken += 1
+            if trial.state == "proposed":
+                self.give_up(trial_id, attempt.expires)
+                continue
+            attempt.ended, attempt.outcome, attempt.cause = attempt.expires, "lost", "lost"
+            self.settle(trial, "lost")
+        return taken
+
+    # What happens
+
+    @rule(target=claims)
+    def reserve(self):
+        claim = self.store.reserve(
+            self.study, self.worker, lambda counts: "search" if counts.started < BUDGET else None
+        )
+        if self.resting:
+            assert claim is None
+            return multiple()
+        self.take_back()
+        queued = [key for key, trial in self.trials.items() if trial.state == "queued"]
+        if queued:
+            trial_id = min(queued, key=lambda key: self.trials[key].number)
+            trial = self.trials[trial_id]
+            assert (claim.trial_id, claim.number) == (trial_id, trial.number)
+            assert claim.spec is not None
+            trial.state = "running"
+        elif len(self.trials) >= BUDGET:
+            assert claim is None
+            return multiple()
+        else:
+            number = max((trial.number for trial in self.trials.values()), default=-1) + 1
+            assert claim.trial_id not in self.trials
+            assert (claim.number, claim.spec) == (number, None)
+            trial = self.trials[claim.trial_id] = ModelTrial(number)
+        expires = self.now + timedelta(seconds=self.store.lease_s)
+        trial.attempts.append(ModelAttempt(self.now, expires))
+        assert claim.token == len(trial.attempts)
+        return claim
+
+    @rule(
+        claim=claims,
+        architecture=st.tuples(st.sampled_from(ARCHITECTURES), st.integers(0, 1)),
+    )
+    def commit(self, claim, architecture):
+        trial = self.trials.get(claim.trial_id)
+        if claim.spec is not None or (trial and trial.state != "proposed"):
+            return
+        notation, seed_index = architecture
+        outcome = self.store.commit(
+            claim, SPECS[notation], seed=seed_index, seed_index=seed_index, training_key="k"
+        )
+        if self.live(claim) is None:
+            assert outcome == "lost"
+        elif any(other.architecture == architecture for other in self.trials.values()):
+            assert outcome == "duplicate"
+        else:
+            assert outcome == "running"
+            trial.state, trial.architecture = "running", architecture
+
+    @rule(claim=claims)
+    def heartbeat(self, claim):
+        state = self.store.heartbeat(claim)
+        attempt = self.live(claim)
+        assert (state is None) == (attempt is None)
+        if attempt is not None:
+            attempt.expires = self.now + timedelta(seconds=self.store.lease_s)
+            assert state == ("paused" if self.resting else "running")
+
+    @rule(claim=claims, outcome=st.sampled_from(["completed", "diverged"]))
+    def finish(self, claim, outcome):
+        trial = self.trials.get(claim.trial_id)
+        if trial is None or trial.state == "proposed":
+            return
+        done = self.store.finish(claim, store_factory.result(outcome=outcome))
+        attempt = trial.attempts[claim.token - 1]
+        if attempt.ended is None:
+            assert done
+            self.end(claim, outcome)
+            trial.state = outcome
+        elif attempt.outcome in FINAL - {"failed"}:
+            assert done
+        else:
+            assert not done
+            attempt.late = True
+
+    @rule(claim=claims, cause=st.sampled_from(sorted(MOST_ATTEMPTS)))
+    def fail(self, claim, cause):
+        trial = self.trials.get(claim.trial_id)
+        if trial is None or trial.state == "proposed":
+            return
+        outcome = self.store.fail(claim, store_factory.failure(cause=cause))
+        if self.live(claim) is None:
+            assert outcome == "lost"
+            return
+        self.end(claim, "failed", cause)
+        self.settle(trial, cause)
+        assert outcome == trial.state
+
+    @rule(claim=consumes(claims), returned=st.booleans())
+    def release(self, claim, returned):
+        self.store.release(claim, returned, "given back")
+        if self.live(claim) is None:
+            return
+        trial = self.trials[claim.trial_id]
+        if trial.state == "proposed":
+            self.give_up(claim.trial_id, self.now)
+            return
+        self.end(claim, "preempted")
+        trial.state = "queued"
+
+    @rule(seconds=st.sampled_from([1, 40, 95]))
+    def wait(self, seconds):
+        self.tick(seconds)
+
+    @rule()
+    def reap(self):
+        # It is for all studies of the store; those of earlier examples may have some as well.
+        assert self.store.reap() >= self.take_back()
+
+    @rule()
+    def pause_or_resume(self):
+        self.resting = not self.resting
+        self.store.change_state(self.study, "paused" if self.resting else "running")
+        self.resting = self.store.study(self.study).state == "paused"
+
+    @precondition(lambda self: any(trial.state == "failed" for trial in self.trials.values()))
+    @rule()
+    def retry(self):
+        self.store.retry(self.study)
+        for trial in self.trials.values():
+            trial.state = "queued" if trial.state == "failed" else trial.state
+
+    # What must hold
+
+    @invariant()
+    def rows_agree(self):
+        rows = self.store.rows(self.study, curves=False)
+        expected = sorted((trial.number, trial.state) for trial in self.trials.values())
+        assert [(row.number, row.state) for row in rows] == expected
+        with self.store.reading() as connection:
+            assert rows == trial_rows(connection, self.study, curves=False)
+            attempts = connection.execute(
+                select(Attempt)
+                .where(Attempt.study_id == self.study)
+                .order_by(Attempt.trial_id, Attempt.number)
+            ).all()
+        assert [
+            (row.trial_id, row.ended_at, row.outcome, row.cause, row.result is not None)
+            for row in attempts
+        ] == [
+            (trial_id, attempt.ended, attempt.outcome, attempt.cause, attempt.late)
+            for trial_id, trial in sorted(self.trials.items())
+            for attempt in trial.attempts
+        ]
+
+    @invariant()
+    def time_agrees(self):
+        attempts = [a for trial in self.trials.values() for a in trial.attempts]
+        held = [(a.started, a.ended or min(a.expires, self.now)) for a in attempts]
+        busy_s = self.store.study(self.study).busy_s
+        assert seconds_of(held) - 1e-3 <= busy_s <= seconds_of(held + self.returned) + 1e-3
+
+
+def seconds_of(intervals):
+    """The length of a union of intervals."""
+    total, until = 0.0, START
+    for begin, end in sorted(intervals):
+        total += max(0.0, (end - max(begin, until)).total_seconds())
+        until = max(until, end)
+    return total
+
+
+def run(store, monkeypatch, examples):
+    StoreMachine.store = store
+    monkeypatch.setattr(engine, "CLOCKS", dict(engine.CLOCKS))
+    run_state_machine_as_test(
+        StoreMachine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test__store__any_order_of_calls__does_what_the_model_says(store, monkeypatch):
+    run(store, monkeypatch, 8 if store.address.is_sqlite else 3)
+
+
+@pytest.mark.slow
+def test__store__any_order_of_calls__does_what_the_model_says_at_length(store, monkeypatch):
+    run(store, monkeypatch, 300 if store.address.is_sqlite else 60)
