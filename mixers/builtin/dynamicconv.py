@@ -10,7 +10,8 @@ from torch.nn.functional import glu, pad
 
 from mixers.base import TokenMixer, band, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
-from mixers.toeplitz import convolve_each, sides
+from mixers.convolution import sides
+from mixers.toeplitz import convolve_each
 
 
 class DynamicConfig(MixerConfig):

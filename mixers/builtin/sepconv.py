@@ -10,7 +10,7 @@ from torch.nn.functional import conv1d, glu, pad
 
 from mixers.base import TokenMixer, band, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
-from mixers.toeplitz import convolve, sides
+from mixers.convolution import convolve, sides
 
 
 class SeparableConfig(MixerConfig):
