@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from search.assignments import Ended
 from search.budget import Budget, training_flops
 from search.claims import FINGERPRINT, Claims
 from search.errors import InputError
@@ -86,19 +87,9 @@ def run_study(
     stop = stop or StopFlag()
     local = settings()
     check_runnable(study, budget, objective)
-    strategy_of(study)  # Refused before anything is stored.
-    name = name or study.default_name
-    is_new = all(known.name != name for known in store.studies())
-    # A new study whose data cannot be used leaves no row behind.
-    prepared = prepare(study, local.cache_dir) if is_new else None
-    row = store.ensure_study(name, study, plugins_of(study), derived_from=derived_from)
-    if used := used_up(store, row, study, budget):
-        return report_end(store, row, Tally(ended=used), stop, observer, again)
-    prepared = prepared or prepare(study, local.cache_dir)
-    refuse_other_data(row, prepared)
-    if row.state in ("paused", "stopped"):
-        store.set_study_state(row.id, "running", None)
-    store.ask_budget(row.id, budget.text)
+    row, prepared = open_study(store, study, budget, name, derived_from)
+    if isinstance(prepared, Ended):
+        return report_end(store, row, Tally(ended=prepared), stop, observer, again)
     runners: Sequence[TrialRunner] = (
         [ObjectiveRunner(objective, study.objective, needed_metrics(study))]
         if objective is not None
@@ -124,6 +115,49 @@ def run_study(
             runner.close()
         store.close_worker(worker_id)
     return report_end(store, row, Tally.of([w.tally for w in team]), stop, observer, again)
+
+
+def queue_study(store: Store, study: StudySpec, budget: Budget, name: str | None) -> StudyRow:
+    """Stores a study and the budget it is to have, for workers to train.
+
+    Raises:
+        InputError: As `run_study` raises, or its code is in a script, where no worker finds it.
+        StoreError: The store cannot be used.
+    """
+    check_runnable(study, budget, None)
+    if uses_local_classes(study):
+        raise InputError("its mixers or its task come from a script; run it from there")
+    row, _ = open_study(store, study, budget, name)
+    return row
+
+
+def open_study(
+    store: Store,
+    study: StudySpec,
+    budget: Budget,
+    name: str | None,
+    derived_from: tuple[int, str] | None = None,
+) -> tuple[StudyRow, Prepared | Ended]:
+    """Opens or creates a study and notes its budget; with its data, or why nothing may start.
+
+    Raises:
+        InputError: As `run_study` raises.
+    """
+    cache_dir = settings().cache_dir
+    strategy_of(study)  # Refused before anything is stored.
+    name = name or study.default_name
+    is_new = all(known.name != name for known in store.studies())
+    # A new study whose data cannot be used leaves no row behind.
+    prepared = prepare(study, cache_dir) if is_new else None
+    row = store.ensure_study(name, study, plugins_of(study), derived_from=derived_from)
+    if used := used_up(store, row, study, budget):
+        return row, used
+    prepared = prepared or prepare(study, cache_dir)
+    refuse_other_data(row, prepared)
+    if row.state in ("paused", "stopped"):
+        store.set_study_state(row.id, "running", None)
+    store.ask_budget(row.id, budget.text)
+    return store.study(row.id), prepared
 
 
 def make_worker(

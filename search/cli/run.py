@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from search.budget import Budget
     from search.cli.watching import Watcher
     from search.observer import RunOutcome
+    from search.rows import StudyRow
     from search.store.repo import Store
     from search.study import StudySpec
 
@@ -85,6 +86,12 @@ def run(
             "--workers", metavar="W", help="Trials at once; by default one, or one on each GPU."
         ),
     ] = None,
+    queue: Annotated[
+        bool,
+        typer.Option(
+            "--queue", help="Store the study and its budget for workers; train nothing here."
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Time a few steps and print the plan; start nothing."),
@@ -103,7 +110,7 @@ def run(
     from search.errors import InterruptedRunError, RunFailedError
     from search.listed import default_budget
     from search.recall_check import check_recall
-    from search.runner import run_study
+    from search.runner import queue_study, run_study
 
     given = None if budget is None else Budget.parse(budget)
     spec = assemble(
@@ -121,6 +128,10 @@ def run(
         print_plan(spec, amount, store, name, json=json)
         return
     with open_store(store, create=True) as opened:
+        if queue:
+            row = queue_study(opened, spec, amount, name)
+            say_queued(row, opened.url, json=json)
+            return
         if not json:
             say_beginning(name or spec.default_name, amount, is_default=given is None)
         with make_watcher(opened, json) as watcher:
@@ -219,6 +230,17 @@ def say_beginning(name: str, budget: "Budget", *, is_default: bool) -> None:
     """Say what is prepared, since that may take a while before the first trial."""
     default = " (the default; --budget sets another)" if is_default else ""
     note(f"preparing study {name}, budget {budget}{default}")
+
+
+def say_queued(row: "StudyRow", url: str, *, json: bool) -> None:
+    """Say what waits for workers."""
+    from search.budget import Budget
+
+    if json:
+        print_json({"study": row.name, "state": row.state, "budget": row.budget, "store": url})
+        return
+    budget = "nothing to do" if row.budget is None else f"budget {Budget.parse(row.budget)}"
+    write(f"study {row.name} is {row.state}, {budget}; train it with: search worker --store {url}")
 
 
 def make_watcher(store: "Store", json: bool) -> "Watcher":
