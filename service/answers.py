@@ -5,15 +5,23 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from search.answers.answer import Answer
+from sqlalchemy import select
+
 from search.cli.answering import answer_of
 from search.report.about import About, about_study
 from search.rows import StudyRow, TrialRow
+from search.store.measurements import Event
 from search.store.repo import Store
-from service.studies import last_event
+from search.store.tables import DerivedStudy
+
+if TYPE_CHECKING:
+    from search.answers.answer import Answer
 
 KEPT = 8
+PASSING = ("report", "answer")
+"""Events that change no answer: readings on the way, and answers themselves."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,23 @@ class Answered:
     rows: list[TrialRow]
     answer: Answer
     about: About
+
+
+def newest_change(store: Store, study_id: int) -> int:
+    """Return the id of the newest event that may change a study's answer; 0 where there is none.
+
+    An answer also reads the studies that are derived from its own.
+    """
+    derived = select(DerivedStudy.study_id).where(DerivedStudy.base_id == study_id)
+    with store.reading() as connection:
+        ids = [study_id, *connection.execute(derived).scalars()]
+        newest = (
+            select(Event.id)
+            .where(Event.study_id.in_(ids), Event.kind.not_in(PASSING))
+            .order_by(Event.id.desc())
+            .limit(1)
+        )
+        return connection.execute(newest).scalar() or 0
 
 
 class Answers:
@@ -54,7 +79,7 @@ class Answers:
             InputError: Its spec cannot be built here, as when a mixer is not installed.
         """
         with self.lock:
-            newest = last_event(self.store, study.id)
+            newest = newest_change(self.store, study.id)
             known = self.kept.get(study.id)
             if known is not None and known[0] == newest:
                 self.kept.move_to_end(study.id)

@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 from search.report.sections import Section
 
 PAGE_SIZE = 50
+LONG = 40
+"""Characters from which a cell is a sentence that may take several lines."""
 BADGES = ("verdict", "end")
 """Columns of a report whose words are badges on a page."""
 
@@ -77,7 +79,14 @@ def cell(
 
 def from_section(section: Section, *, fits: bool = False) -> Table:
     """A table of a report as a table of a page."""
-    columns = tuple(Column(name.lstrip(">"), name.startswith(">")) for name in section.header)
+    columns = tuple(
+        Column(
+            name.lstrip(">"),
+            name.startswith(">"),
+            wide=any(len(row[at]) > LONG for row in section.rows),
+        )
+        for at, name in enumerate(section.header)
+    )
     kinds = ["state" if column.name in BADGES else "" for column in columns]
     rows = tuple(
         tuple(

@@ -27,6 +27,7 @@ FILTERS: tuple[Callable[..., str], ...] = (
     words.utc,
     words.mood,
     words.tint,
+    words.ticks,
 )
 
 

@@ -52,7 +52,7 @@ def _facts(
     trial: Mapping[str, Any], source: Mapping[str, Any] | None
 ) -> tuple[tuple[str, Value], ...]:
     trained = ""
-    if trial["steps"] is not None:
+    if trial["steps"] is not None and source is None:
         trained = f"{trial['steps']} steps in {time_text(trial['seconds'])}"
     reused: Value = ""
     if source is not None:

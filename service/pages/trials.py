@@ -97,7 +97,7 @@ def _trial_rows(found: list[dict[str, Any]], base: str) -> tuple[tuple[Value, ..
             scaled(row["params"]),
             scaled(row["flops"]),
             time_text(row["latency_s"]),
-            time_text(row["seconds"]),
+            ABSENT if row["reused_from"] is not None else time_text(row["seconds"]),
             cell(row["finished_at"], kind="moment"),
             _remark(row),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from search.rows import StudyRow
 
 MOODS = {
@@ -69,3 +71,13 @@ def study_state(study: StudyRow) -> str:
     if study.state == "running" and not study.n_running:
         return "idle"
     return study.state
+
+
+def ticks(text: str) -> Markup:
+    """Text whose parts between backticks are code."""
+    parts = [escape(part) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )

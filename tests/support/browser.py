@@ -111,8 +111,8 @@ class Page:
     def __init__(self, browser: Browser, width: int, height: int, *, dark: bool) -> None:
         self.browser = browser
         self.troubles: list[str] = []
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        found = browser.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        found = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)
         self.session = found["sessionId"]
         browser.listeners[self.session] = self.hear
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -126,6 +126,10 @@ class Page:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def close(self) -> None:
+        """Closes the page; it could hold connections that the next one needs."""
+        self.browser.call("Target.closeTarget", targetId=self.target)
 
     def hear(self, message: dict[str, Any]) -> None:
         """Keeps what goes wrong."""

@@ -76,14 +76,25 @@ function at(part, path) {
   return path.reduce((here, index) => here?.children[index], part);
 }
 
-// Server-sent events, read by hand: EventSource would need to know every kind beforehand.
+// Server-sent events, read by hand: EventSource would need to know every kind beforehand. A page
+// that nobody sees holds no connection: a browser has few for one host.
 async function listen(address, after) {
   let last = after || "";
-  for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, SLOWEST_MS)) {
+  let pause = PAUSE_MS;
+  for (;;) {
+    if (document.hidden) {
+      await new Promise((done) => {
+        document.addEventListener("visibilitychange", done, { once: true });
+      });
+      continue;
+    }
+    const seen = new AbortController();
+    const leave = () => seen.abort();
+    document.addEventListener("visibilitychange", leave, { once: true });
     try {
       const url = new URL(address, location.href);
       if (last) url.searchParams.set("after", last);
-      const answer = await fetch(url, { headers: headers() });
+      const answer = await fetch(url, { headers: headers(), signal: seen.signal });
       if (answer.status === 401) return location.reload();
       if (answer.ok) {
         pause = PAUSE_MS / 2;
@@ -93,9 +104,13 @@ async function listen(address, after) {
         }
       }
     } catch {
-      // The connection broke: it is made anew below.
+      // The connection broke or was left: it is made anew below.
     }
-    await new Promise((done) => setTimeout(done, pause));
+    document.removeEventListener("visibilitychange", leave);
+    if (!document.hidden) {
+      await new Promise((done) => setTimeout(done, pause));
+      pause = Math.min(2 * pause, SLOWEST_MS);
+    }
   }
 }
 
