@@ -20,6 +20,7 @@ from search.cli.plot import plot
 from search.cli.probe import probe
 from search.cli.query import query
 from search.cli.report import report
+from search.cli.repro import repro
 from search.cli.resting import pause, resume, stop
 from search.cli.retry import retry
 from search.cli.run import run
@@ -84,6 +85,7 @@ def build_app() -> typer.Typer:
     app.command("plot", rich_help_panel=READ)(plot)
     app.command("query", rich_help_panel=READ)(query)
     app.command("export", rich_help_panel=READ)(export)
+    app.command("repro", rich_help_panel=READ)(repro)
     app.add_typer(mixers.app, name="mixers", rich_help_panel=MODELS)
     app.command("probe", rich_help_panel=MODELS)(probe)
     app.add_typer(theory.app, name="theory", rich_help_panel=MODELS)

@@ -69,7 +69,7 @@ def show(
     from search.cli.opening import find_study, find_trial, open_store
     from search.cli.trial import trial_text
 
-    name, number = _study_and_trial(study, trial)
+    name, number = study_and_trial(study, trial)
     with open_store(store) as opened:
         found = find_study(opened, name)
         if number is not None:
@@ -92,7 +92,7 @@ def show(
     note(f"`search show {found.name} {rows[-1].number}` shows one trial in full")
 
 
-def _study_and_trial(study: str | None, trial: int | None) -> tuple[str | None, int | None]:
+def study_and_trial(study: str | None, trial: int | None) -> tuple[str | None, int | None]:
     """A lone number is a trial of the only study: names made by us never are numbers."""
     if study is not None and trial is None and study.isdigit():
         return None, int(study)
