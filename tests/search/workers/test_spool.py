@@ -50,14 +50,14 @@ def result_of():
 def test__spool__store_comes_back__result_is_stored_and_the_file_gone(store, claim, tmp_path):
     said = []
     away = Away(store, "finish", 2)
-    away.folder = tmp_path
-    spool = Spool(tmp_path)
+    away.folder = tmp_path / "spool"
+    spool = Spool(tmp_path / "spool")
     ended = spool.deliver(
         Delivery(claim=claim, result=result_of()), away, patience_of(StopFlag(), said)
     )
     assert ended
     assert away.on_disk == [[], [f"trial-{claim.trial_id}-attempt-1{ENDING}"]]
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "spool").iterdir()) == []
     [row] = store.rows("demo")
     assert (row.state, dict(row.selection)["loss"]) == ("completed", 1.25)
     assert said[-1] == "the store is back"
@@ -67,14 +67,14 @@ def test__spool__told_to_end_while_the_store_is_away__next_worker_delivers(store
     stop = StopFlag()
     stop.interrupt()
     away = Away(store, "finish", 99)
-    away.folder = tmp_path
-    spool = Spool(tmp_path)
+    away.folder = tmp_path / "spool"
+    spool = Spool(tmp_path / "spool")
     with pytest.raises(StoreAwayError):
         spool.deliver(Delivery(claim=claim, result=result_of()), away, patience_of(stop, []))
     assert store.rows("demo")[0].state == "running"
-    assert Spool(tmp_path).send_all(store) == 1
+    assert Spool(tmp_path / "spool").send_all(store) == 1
     assert store.rows("demo")[0].state == "completed"
-    assert Spool(tmp_path).send_all(store) == 0
+    assert Spool(tmp_path / "spool").send_all(store) == 0
 
 
 def test__spool__delivered_after_the_lease_was_lost__the_newer_attempt_stands(
@@ -83,20 +83,20 @@ def test__spool__delivered_after_the_lease_was_lost__the_newer_attempt_stands(
     store.release(claim, False, "preempted")
     second = store.reserve(claim.study_id, store.register_worker(), lambda counts: None)
     assert second.token == 2
-    Spool(tmp_path).keep(Delivery(claim=claim, result=result_of()))
-    Spool(tmp_path).send_all(store)
+    Spool(tmp_path / "spool").keep(Delivery(claim=claim, result=result_of()))
+    Spool(tmp_path / "spool").send_all(store)
     assert store.rows("demo")[0].state == "running"
     assert store.finish(second, result_of())
 
 
 def test__spool__torn_file__set_aside_and_the_others_delivered(store, claim, tmp_path):
     failure = TrialFailure(cause="error", message="made to fail")
-    good = Spool(tmp_path).keep(Delivery(claim=claim, failure=failure))
-    torn = tmp_path / f"trial-1-attempt-9{ENDING}"
+    good = Spool(tmp_path / "spool").keep(Delivery(claim=claim, failure=failure))
+    torn = tmp_path / "spool" / f"trial-1-attempt-9{ENDING}"
     torn.write_bytes(good.read_bytes()[:40])
-    assert Spool(tmp_path).send_all(store) == 1
+    assert Spool(tmp_path / "spool").send_all(store) == 1
     assert store.rows("demo")[0].state == "failed"
-    assert [path.suffix for path in tmp_path.iterdir()] == [".unreadable"]
+    assert [path.suffix for path in (tmp_path / "spool").iterdir()] == [".unreadable"]
 
 
 @pytest.mark.parametrize("n_away", [0, 3])
