@@ -20,9 +20,9 @@ from search.probe import initialised, random_contexts
 if TYPE_CHECKING:
     from mixers import EncoderSpec
     from search.messages import Message
+    from search.prepared import Prepared
     from search.rows import TrialRow
     from search.study import StudySpec
-    from search.trial import Prepared
 
 MOST_RANDOM_TOKENS = 64
 """Tokens of a saved model's contexts unless asked otherwise: the cost grows with them."""
@@ -159,9 +159,9 @@ def read_text(
     Raises:
         InputError: text or tokenizer cannot be read, or do not fit the model.
     """
+    from search.prepared import prepared_task
     from search.settings import settings
     from search.study_file import study_from
-    from search.trial import prepared_task
 
     if n_tokens > spec.max_seq_len:
         raise InputError(f"--seq-len {n_tokens}: the longest input is {spec.max_seq_len} tokens")
@@ -207,7 +207,8 @@ def stored_trial(
     from mixers import EncoderSpec
     from mixers.explain import load
     from search.messages import TrialConfig
-    from search.trial import Trial, process_settings
+    from search.random_states import process_settings
+    from search.trial import Trial
 
     if not document["spec"]:
         raise InputError(f"trial {row.number} has no architecture yet")
@@ -223,12 +224,12 @@ def stored_trial(
         threads=int(document["environment"].get("threads", 1)),
         cache_dir=str(cache_dir),
     )
-    trial = Trial(config)
+    trial = Trial(config, report)
     age = "as initialised"
     with process_settings(config):
         trial.prepare()
         if when == "final":
-            training = trial.train(report, lambda: None)
+            training = trial.train(lambda: None)
             if training.diverged:
                 raise InputError(f"trial {row.number} diverged when trained again")
             age = f"trained again: {compared(row, training.selection, study.objective)}"

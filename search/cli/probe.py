@@ -22,7 +22,7 @@ def probe(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="SPEC|DIR|STUDY",
+            metavar="SUBJECT",
             help="Notation such as 'sepconv*2, attention*2', a file with an encoder spec, a folder "
             "of a saved encoder or of a BERT model, or the study of a trial.",
         ),
