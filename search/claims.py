@@ -88,7 +88,7 @@ class Claims:
                 self.study_id, self.worker, self._chooser(agenda), self._may_resume
             )
             if claim is None:
-                return self._end(agenda)
+                return self._end(agenda, rows)
             try:
                 found = self._queued(claim) or self._fresh(claim, rows)
             except LostClaimError:
@@ -124,12 +124,12 @@ class Claims:
             n_recipe=0 if self.sweep is None else len(tuple(self.sweep.runs())),
         )
 
-    def _end(self, agenda: Agenda) -> Ended:
+    def _end(self, agenda: Agenda, rows: Sequence[TrialRow]) -> Ended:
         if self.counts is None:
             state = self.store.study(self.study_id).state
             return Ended("stopped", f"the study is {state}; it hands out no trial")
         if is_listed(self.study) and not agenda.open_phases:
-            return Ended("space used up", f"all {n_trainings(self.study)} trainings are done")
+            return Ended("space used up", self._list_end(rows))
         if not self.budget.is_used_up(self.counts):
             within = " within the limits" if self.space.is_limited else ""
             more = "raise a limit, or add choices or layers" if within else "add choices or layers"
@@ -139,6 +139,15 @@ class Claims:
                 f"{more} to go on",
             )
         return self._budget_end()
+
+    def _list_end(self, rows: Sequence[TrialRow]) -> str:
+        n_all, n_done = n_trainings(self.study), len(rows)
+        if n_done >= n_all:
+            return f"all {n_all} trainings are done"
+        return (
+            f"{n_done} of {n_all} trainings are done; the others are of architectures that ran out "
+            "of memory"
+        )
 
     def _budget_end(self) -> Ended:
         return Ended("budget", f"the budget of {self.budget} is used up; raise --budget to go on")

@@ -36,7 +36,8 @@ def history_of(
     Baselines inside the space are among them. Repeats with fresh seeds are not: they were made
     for finalists only, and a sampler would count a finalist's luck several times. A diverged trial
     counts as bad without a value, a failed one as nothing but a place already visited; so does one
-    that lacks an objective or a bounded value. Trials of another recipe are not comparable.
+    that lacks an objective or a bounded value. Trials of another recipe are not comparable, but
+    what ran out of memory in one would do so in any.
 
     Args:
         rows: The study's trials.
@@ -45,7 +46,8 @@ def history_of(
         limits: Those that only training shows; the space keeps the others.
         study_attrs: The sampler's notes about the study.
     """
-    past, taken = [], set()
+    rows = list(rows)
+    past, taken = [], set(too_large(rows))
     for row in rows:
         if row.seed_index > 0 or not row.mixers or row.recipe:
             continue
@@ -74,7 +76,20 @@ def _past(
 
 
 def trained_labels(rows: Iterable[TrialRow]) -> frozenset[Labels]:
-    """Returns the architectures that have a row with the study's own seed and recipe."""
+    """Returns the architectures that need no (more) trial with the study's own seed and recipe.
+
+    They have one, or ran out of memory in another.
+    """
     return frozenset(
-        row.mixers for row in rows if row.mixers and row.seed_index == 0 and not row.recipe
+        row.mixers
+        for row in rows
+        if row.mixers and ((row.seed_index == 0 and not row.recipe) or row.cause == "out_of_memory")
     )
+
+
+def too_large(rows: Iterable[TrialRow]) -> frozenset[Labels]:
+    """Returns the architectures that ran out of memory: they would do so with any seed or recipe.
+
+    Sizes and batches are the study's, so that this says nothing about another study.
+    """
+    return frozenset(row.mixers for row in rows if row.cause == "out_of_memory")

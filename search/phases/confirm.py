@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.baselines import Baseline
 from search.finalists import Finalist, finalists, in_order, next_finalist
+from search.history import too_large
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.space import Space
@@ -32,11 +33,11 @@ class ConfirmPhase:
 
     def is_open(self, rows: Sequence[TrialRow]) -> bool:
         """Whether there is a finalist and one to compare it with."""
-        return len(finalists(self.study, self.space, self.listed, rows)) > 1
+        return len(self._finalists(rows)) > 1
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
         """Returns the finalist whose turn it is; None where another worker just took the turn."""
-        chosen = finalists(self.study, self.space, self.listed, rows)
+        chosen = self._finalists(rows)
         choice = self._at_another_rate(chosen, rows)
         if choice is None:
             turn = next_finalist(chosen, rows)
@@ -45,6 +46,12 @@ class ConfirmPhase:
             finalist, seed_index = turn
             choice = Choice(finalist.labels, finalist.role, seed_index)
         return None if choice.key in ask.refused else choice
+
+    def _finalists(self, rows: Sequence[TrialRow]) -> tuple[Finalist, ...]:
+        """Returns the finalists that the memory holds; they may have been trained elsewhere."""
+        too_much = too_large(rows)
+        found = finalists(self.study, self.space, self.listed, rows)
+        return tuple(finalist for finalist in found if finalist.labels not in too_much)
 
     def _at_another_rate(
         self, chosen: Sequence[Finalist], rows: Sequence[TrialRow]

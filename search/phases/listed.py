@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from search.history import too_large
 from search.listed import seeds_of, stacks
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
@@ -26,10 +27,16 @@ class ListedPhase:
         return self.choose(rows, Ask(0)) is not None
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the first training of the list that has no trial, whatever became of others."""
+        """Returns the first training of the list that has no trial.
+
+        Whatever became of an architecture's other seeds, unless it ran out of memory.
+        """
         taken = {(row.mixers, row.seed_index) for row in rows if row.mixers}
+        too_much = too_large(rows)
         for choice in self._in_order():
-            if (choice.labels, choice.seed_index) not in taken and choice.key not in ask.refused:
+            if choice.labels in too_much or choice.key in ask.refused:
+                continue
+            if (choice.labels, choice.seed_index) not in taken:
                 return choice
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from search.history import too_large
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
 from search.sweep import Sweep
@@ -22,13 +23,16 @@ class RecipePhase:
         return self.choose(rows, Ask(0)) is not None
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the first run without a trial."""
+        """Returns the first run without a trial, of stacks that the memory holds."""
         taken = set(ask.refused) | {
             Choice(row.mixers, recipe=row.recipe).key
             for row in rows
             if row.mixers and row.seed_index == 0
         }
+        too_much = too_large(rows)
         choices = (
-            Choice(stack.labels, stack.role, recipe=recipe) for stack, recipe in self.sweep.runs()
+            Choice(stack.labels, stack.role, recipe=recipe)
+            for stack, recipe in self.sweep.runs()
+            if stack.labels not in too_much
         )
         return next((choice for choice in choices if choice.key not in taken), None)
