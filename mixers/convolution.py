@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn.functional import conv1d, pad
 
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE, Backend
-from mixers.toeplitz import BLOCK, by_band, by_blocks
+from mixers.toeplitz import by_band, by_blocks
+from mixers.windowed import BLOCK
 
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 LONGEST_BAND = 128

@@ -14,8 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
-BLOCK = 64
-"""Tokens of a block."""
+from mixers.windowed import BLOCK, windows
 
 
 def by_band(x: Tensor, filters: Tensor, before: int) -> Tensor:
@@ -158,16 +157,12 @@ def convolve_each(x: Tensor, weights: Tensor, *, before: int) -> Tensor:
     batch, seq_len, d_model = x.shape
     n_filters, kernel_size = weights.shape[2:]
     rows = min(seq_len, BLOCK)
-    n_blocks = -(-seq_len // rows)
-    missing = n_blocks * rows - seq_len
-    width = rows + kernel_size - 1
-    padded = pad(x, (0, 0, before, kernel_size - 1 - before + missing))
-    windows = padded.unfold(1, width, rows)
-    windows = windows.reshape(batch, n_blocks, n_filters, d_model // n_filters, width)
-    cells = (batch, n_blocks, rows, n_filters, kernel_size)
-    filters = pad(weights, (0, 0, 0, 0, 0, missing)).view(cells).transpose(2, 3)
-    mixed = windows @ banded(filters).mT
-    return mixed.permute(0, 1, 4, 2, 3).reshape(batch, n_blocks * rows, d_model)[:, :seq_len]
+    missing = -seq_len % rows
+    by_filter = x.view(batch, seq_len, n_filters, d_model // n_filters).transpose(1, 2)
+    seen = windows(by_filter, before=before, after=kernel_size - 1 - before, rows=rows)
+    filters = pad(weights, (0, 0, 0, 0, 0, missing)).view(-1, rows, n_filters, kernel_size)
+    mixed = banded(filters.transpose(1, 2)) @ seen
+    return mixed.transpose(1, 2).reshape(batch, -1, d_model)[:, :seq_len]
 
 
 def banded(filters: Tensor) -> Tensor:

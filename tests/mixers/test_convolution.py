@@ -9,7 +9,8 @@ import mixers
 from mixers import convolution
 from mixers.convolution import BACKENDS, LONGEST_BAND, choose, convolve
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE
-from mixers.toeplitz import BLOCK, by_blocks
+from mixers.toeplitz import by_blocks
+from mixers.windowed import BLOCK, windows
 
 SHAPES = st.tuples(
     st.integers(1, 3), st.integers(1, 2 * BLOCK + 3), st.integers(1, 3), st.integers(1, 3)
@@ -146,3 +147,13 @@ def test__table__every_device__lists_every_size():
             assert len(rows) == len(SHARED)
             assert {len(row) for row in rows} == {len(KERNEL_SIZES)}
             assert {len(cells) for row in rows for cells in row} == {len(SEQ_LENS)}
+
+
+@pytest.mark.parametrize(
+    ("n", "rows", "before", "after"), [(9, 4, 2, 5), (8, 8, 0, 3), (3, 2, 6, 0)]
+)
+def test__windows__gradient_by_hand__is_that_of_finite_differences(n, rows, before, after):
+    x = torch.randn(2, 2, n, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda x: windows(x, before=before, after=after, rows=rows), (x,)
+    )
