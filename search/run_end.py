@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
 
-STATES: dict[str, StudyState] = {"failed": "failed", "stopped": "stopped"}
+STATES: dict[str, StudyState] = {"failed": "failed"}
 """The state of a study that ended for a reason; `completed` for every other one."""
 
 
@@ -55,9 +55,13 @@ def report_end(
     completed = sum(trial.state == "completed" for trial in rows)
     failed = [trial for trial in rows if trial.state in ("failed", "diverged")]
     code = EXIT_OK
+    rests = tally.ended is not None and tally.ended.reason == "stopped"
     if stop.reason is not None:
         reason, code = stop.reason, EXIT_INTERRUPTED
         message = f"{reason}; nothing is lost: {again} continues"
+    elif rests and tally.ended is not None:
+        reason, code = tally.ended.reason, EXIT_INTERRUPTED
+        message = f"{tally.ended.message}; nothing is lost: {again} continues"
     elif rows and not completed:
         reason, code, message = "failed", EXIT_FAILED, why_nothing(rows, failed)
     else:
@@ -71,7 +75,7 @@ def report_end(
             f"; another worker holds trial {numbers} (or died with it: it is handed out again when "
             "its lease ends), so this answer is without it"
         )
-    elif stop.reason is None:
+    elif stop.reason is None and not rests:
         store.set_study_state(row.id, STATES.get(reason, "completed"), reason)
     outcome = RunOutcome(
         study=row.name,

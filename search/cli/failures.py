@@ -19,7 +19,8 @@ EXIT_CODES = {
     3: "the store cannot be used: unreadable, foreign, newer, locked or the disk is full",
     4: "nothing there: no such study or trial, or no finished trial yet",
     INTERNAL_ERROR: "an error inside search itself (--debug shows the traceback)",
-    INTERRUPTED: "interrupted by Ctrl-C; the same command continues",
+    INTERRUPTED: "interrupted by Ctrl-C, or the study was paused or stopped; the same command "
+    "continues",
 }
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)

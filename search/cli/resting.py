@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 def stop(
     study: StudyArgument = None, store: StoreOption = DEFAULT_STORE, json: JsonOption = False
 ) -> None:
-    """End the work on a study: no trial is handed out any more, and its workers end.
+    """End the work on a study for now or for good: no trial of it is handed out any more.
 
-    A trial in hand is saved at its next step and waits in the queue, so `search resume` or the
-    same `search run` goes on and loses nothing.
+    As `search pause`, under another word: a study that is listed as paused is meant to go on, one
+    that is stopped is not. `search resume` and the same `search run` lift either.
     """
     _change(study, "stopped", store, json=json)
 
@@ -23,9 +23,11 @@ def stop(
 def pause(
     study: StudyArgument = None, store: StoreOption = DEFAULT_STORE, json: JsonOption = False
 ) -> None:
-    """Let a study rest: no trial is handed out until `search resume`; idle workers wait for it.
+    """Let a study rest: no trial of it is handed out until `search resume`.
 
-    A trial in hand is saved at its next step and waits in the queue.
+    A trial in hand is saved at its next step, with its worker's next sign of life, and waits in
+    the queue: nothing is lost. A `search run` at work ends; a `search worker` goes to other
+    studies and comes back.
     """
     _change(study, "paused", store, json=json)
 
@@ -55,7 +57,8 @@ def change_words(change: "Change", wish: "Wish") -> str:
         if not change.changed:
             return f"{change.study}: is {change.state}; only a paused or stopped study is resumed"
         waiting = f"; {_trials(change.queued)} in the queue" if change.queued else ""
-        return f"{change.study}: hands out trials again{waiting}; 'search run' goes on"
+        goes_on = "'search run' or 'search worker' goes on"
+        return f"{change.study}: hands out trials again{waiting}; {goes_on}"
     if not change.changed:
         return f"{change.study}: is {change.state} already; nothing changed"
     if not change.running:

@@ -41,7 +41,7 @@ def retry(
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
 ) -> None:
-    """Queue trials that failed for another attempt; the next `search run` trains them first.
+    """Queue trials that failed for another attempt; workers train them before anything new.
 
     A trial keeps its number and its place in a budget of trials; the FLOPs of its whole training
     are reserved again. Its attempts so far stay on record.

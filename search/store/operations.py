@@ -19,6 +19,7 @@ from search.store.types import AnyRow
 
 Wish = Literal["running", "paused", "stopped"]
 RESTING: frozenset[StudyState] = frozenset({"paused", "stopped"})
+ENDED: frozenset[StudyState] = frozenset({"completed", "failed"})
 RETRIABLE: tuple[TrialState, ...] = ("failed", "diverged", "stopped")
 BY_HAND = "by hand"
 
@@ -83,7 +84,7 @@ def change_state(connection: Connection, study_id: int, wish: Wish) -> Change:
     if wish == "running":
         changes = study.state in RESTING
     else:
-        ended = study.state in ("completed", "failed") and not running and not queued
+        ended = study.state in ENDED and not running and not queued
         changes = study.state != wish and not ended
     if changes:
         set_study_state(connection, study_id, wish, None if wish == "running" else BY_HAND)
@@ -133,6 +134,8 @@ def retry(
         and (not causes or trial.cause in causes)
         and (not numbers or trial.number in numbers)
     ]
+    if chosen and study.state in ENDED:  # Workers look for work in studies that run.
+        set_study_state(connection, study_id, "running", None)
     now = database_time(connection)
     for trial in chosen:
         queue_again(connection, study, trial)

@@ -54,6 +54,7 @@ def test__change_state__study_at_its_own_end__keeps_its_reason_unless_a_trial_wa
         assert (change.changed, change.state) == (False, "completed")
     assert store.study("demo").reason == "budget"
     store.retry(study_id)
+    assert (store.study("demo").state, store.study("demo").reason) == ("running", None)
     assert store.change_state(study_id, "paused").state == "paused"
 
 
