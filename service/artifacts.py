@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from fastapi.responses import FileResponse
 from sqlalchemy import select
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
 
 from search.errors import NothingThereError
 from search.files import Files
@@ -14,7 +17,30 @@ from search.settings import settings as machine_settings
 from search.store.measurements import Artifact
 from search.store.reading import plain_row
 from search.store.repo import Store
+from service.problems import MEANINGS, ProblemError
 from service.settings import ServiceSettings
+
+
+class Part(FileResponse):
+    """A file, or the parts of it that `Range` asks for; a wrong range is a problem document."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        is_refused = False
+
+        async def with_problem(message: Message) -> None:
+            nonlocal is_refused
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                is_refused = True
+                given = Headers(raw=message["headers"]).get("content-range")
+                headers = {} if given is None else {"Content-Range": given}
+                status = message["status"]
+                problem = ProblemError(status, MEANINGS[status], headers=headers)
+                await problem.send(scope, receive, send)
+            elif not is_refused:
+                await send(message)
+
+        await super().__call__(scope, receive, with_problem)
 
 
 def artifacts_of(store: Store, trial_id: int) -> list[dict[str, Any]]:

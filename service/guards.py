@@ -5,6 +5,7 @@ Plain ASGI, outermost first: security headers, the Host header, the body's size,
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from typing import Any
@@ -32,6 +33,7 @@ SECURITY_HEADERS = {
 LOG = logging.getLogger(__name__)
 JSON_TYPE = "application/json"
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+ODD_ESCAPE = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
 NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -172,13 +174,12 @@ class BodyLimits:
         if not body:
             return
         kind = content_type.partition(";")[0].strip().lower()
-        if kind == JSON_TYPE:
-            if depth(body) > self.settings.body_depth:
-                raise ProblemError(
-                    400, f"the body is nested deeper than {self.settings.body_depth}"
-                )
-        else:
+        if kind != JSON_TYPE:
             raise ProblemError(415, f"send the body as {JSON_TYPE}")
+        if depth(body) > self.settings.body_depth:
+            raise ProblemError(400, f"the body is nested deeper than {self.settings.body_depth}")
+        if not is_storable(body):
+            raise ProblemError(400, "the body holds a null character or half a surrogate pair")
 
 
 def depth(body: bytes) -> int:
@@ -188,6 +189,20 @@ def depth(body: bytes) -> int:
         here += 1 if byte in b"[{" else -1
         deepest = max(deepest, here)
     return deepest
+
+
+def is_storable(body: bytes) -> bool:
+    """Whether both databases can keep every text of a JSON document; also where it is no JSON."""
+    if not ODD_ESCAPE.search(body):
+        return True
+    try:
+        text = json.dumps(json.loads(body), ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    except ValueError:
+        return True  # the route says what is wrong
+    return "\\u0000" not in text.replace("\\\\", "")
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

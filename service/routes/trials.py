@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse
 
 from search.store.repo import Store
-from service.artifacts import artifact, artifacts_of, place_of
+from service.artifacts import Part, artifact, artifacts_of, place_of
 from service.deps import Reader, SettingsDep, StoreDep
 from service.listing import thinned
 from service.problems import errors
@@ -85,7 +84,7 @@ def artifacts(trial: IdPath, store: StoreDep, user: Reader) -> list[ArtifactDocu
 @router.get(
     "/artifacts/{artifact_id}",
     summary="Content of a file",
-    response_class=FileResponse,
+    response_class=Part,
     responses=errors(416)
     | {
         200: {"description": "The file.", "content": {"application/octet-stream": {}}},
@@ -95,12 +94,10 @@ def artifacts(trial: IdPath, store: StoreDep, user: Reader) -> list[ArtifactDocu
         },
     },
 )
-def content(
-    artifact_id: IdPath, store: StoreDep, settings: SettingsDep, user: Reader
-) -> FileResponse:
+def content(artifact_id: IdPath, store: StoreDep, settings: SettingsDep, user: Reader) -> Part:
     """The file, whole or in the parts that the header `Range` names; inside the data root alone."""
     path = place_of(artifact(store, artifact_id), store, settings)
-    return FileResponse(path, media_type="application/octet-stream", headers=attachment(path.name))
+    return Part(path, media_type="application/octet-stream", headers=attachment(path.name))
 
 
 def part(store: Store, trial: int, name: str) -> Document:

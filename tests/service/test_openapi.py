@@ -1,0 +1,73 @@
+"""The contract: whatever a client sends, the service answers as its OpenAPI document says."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import schemathesis
+import store_factory
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from served import API, make_token
+from store_fixtures import copied_store
+
+from search.store.repo import Store
+from service.app import create_app
+from service.settings import ServiceSettings
+
+EXAMPLES = 6
+# Streams never end, a plan trains, a card measures: they have tests of their own.
+APART = (f"{API}/events/stream", f"{API}/studies/plan", f"{API}/mixers/{{kind}}/card")
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    url = copied_store("sqlite", tmp_path_factory.mktemp("served"))
+    with Store.open(url) as store:
+        store_factory.fill(store, "demo", seeds=2)
+        store_factory.fill(store, "other", training_key="k1")
+    token = make_token(url, "admin")
+    app = create_app(ServiceSettings(store=url, hosts=("*",), failed_logins=10**6))
+    loaded = schemathesis.openapi.from_asgi(f"{API}/openapi.json", app)
+    loaded.config.update(headers={"Authorization": f"Bearer {token}"})
+    yield loaded.exclude(path=list(APART))
+    app.state.store.close()
+
+
+def operations(schema: Any) -> list[Any]:
+    return [found.ok() for found in schema.get_all_operations()]
+
+
+def test__every_route__whatever_is_sent__answers_as_documented(schema: Any) -> None:
+    found = operations(schema)
+    assert len(found) > 30
+    for operation in found:
+        for mode in GenerationMode:
+            check(operation, mode)
+
+
+def beyond_schema(label: str) -> list[Any]:
+    """What a spec, a budget or SQL must be is more than a schema says: 422 is right for those."""
+    if label.endswith(("/studies", "/validate", "/query", "/budget")):
+        return [positive_data_acceptance]
+    return []
+
+
+def check(operation: Any, mode: Any) -> None:
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def send(case: Any) -> None:
+        case.call_and_validate(excluded_checks=beyond_schema(operation.label))
+
+    with suppress(Unsatisfiable):  # a route without input has no wrong input
+        send()
