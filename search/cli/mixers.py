@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from search.cli.mixers_bench import bench_mixers
 from search.cli.mixers_card import card_document, card_text
 from search.cli.mixers_check import check_mixers
 from search.cli.mixers_draw import draw
@@ -128,6 +129,7 @@ app.command("check")(check_mixers)
 app.command("route")(route_stack)
 app.command("table1")(table_1)
 app.command("new")(new_mixer)
+app.command("bench")(bench_mixers)
 
 
 def _card(kind: str, d_model: int, seq_len: int) -> "Card":
