@@ -8,8 +8,8 @@ in their feed-forward layers, as long as there are few pairs at places that they
 An example is made of pairs and queries: ``k1 v1 k2 v2 ... kP vP`` and then, scattered over the rest
 of the sequence, each key once more. The target at such a query is the value of its key. Keys,
 values and their order are drawn anew for each example, so nothing is to be learned about them.
-With `spread`, so many tokens of filler lie at random before, between and after the pairs, so that
-a table of weights by position does not know where to read.
+With `spread`, so many blanks, an id of their own, lie at random before, between and after the
+pairs, so that a table of weights by position does not know where to read.
 
 The field's form is causal: a model reads from left to right and predicts what follows the query.
 Carried over to encoders that read both sides: the pairs stand first and the queries after them as
@@ -60,8 +60,8 @@ class MqarConfig(TaskConfig):
     n_pairs: Annotated[int, Field(ge=1)] = 8
     """Pairs of key and value in an example; each key is asked for once."""
     spread: Annotated[int, Field(ge=0), Since(3)] = 0
-    """Tokens of filler scattered among the pairs, so that no pair has a place of its own; 0 = the
-    pairs stand first, one behind the other."""
+    """Blanks (the last id, which is then no value) scattered among the pairs, so that no pair has a
+    place of its own; 0 = the pairs stand first, one behind the other."""
     gap_power: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
     """How queries lie behind the pairs: at distance g with probability proportional to g to the
     power of gap_power - 1. 1 = anywhere alike; small = mostly near, as words of a text recur."""
@@ -75,21 +75,23 @@ class MqarConfig(TaskConfig):
         """Refuses sizes that no example can have."""
         least = 3 * self.n_pairs + self.spread
         if self.seq_len < least:
-            among = f" and {self.spread} tokens among them" if self.spread else ""
+            among = f" and {self.spread} blanks among them" if self.spread else ""
             raise PydanticCustomError(
                 "does_not_fit",
                 "{n_pairs} pairs{among} and a query of each need seq_len {least} or more; it is "
                 "{seq_len}",
                 {"n_pairs": self.n_pairs, "among": among, "least": least, "seq_len": self.seq_len},
             )
-        if self.vocab_size // 2 <= self.n_pairs:
+        # Three values at least, since their sum modulo 3 says whose an example is.
+        least = max(2 * self.n_pairs + 2, 6) + bool(self.spread)
+        if self.vocab_size < least:
             raise PydanticCustomError(
                 "does_not_fit",
                 "{n_pairs} pairs need vocab_size {least} or more, so that keys and values are left "
                 "to fill with; it is {vocab_size}",
                 {
                     "n_pairs": self.n_pairs,
-                    "least": 2 * self.n_pairs + 2,
+                    "least": least,
                     "vocab_size": self.vocab_size,
                 },
             )

@@ -42,13 +42,18 @@ class RecallSizes:
 
     @property
     def n_paired(self) -> int:
-        """Places before the first that a query may have: pairs and the filler among them."""
+        """Places before the first that a query may have: pairs and the blanks among them."""
         return 2 * self.n_pairs + self.spread
 
     @property
     def n_keys(self) -> int:
-        """Ids below it are keys, the others are values."""
+        """Ids below it are keys, the others are values, but for a blank."""
         return self.vocab_size // 2
+
+    @property
+    def blank(self) -> int:
+        """The id that lies among scattered pairs, the last; it and those above are no values."""
+        return self.vocab_size - 1 if self.spread else self.vocab_size
 
 
 def split_of(values: Longs) -> NDArray[np.int64]:
@@ -73,8 +78,8 @@ def draw_examples(n: int, split: Split, sizes: RecallSizes, rng: np.random.Gener
     ids = np.empty((n, sizes.seq_len), dtype=np.int64)
     free = np.concatenate([keys[:, n_pairs:], values[:, n_pairs:]], axis=1)
     paired, rest = ids[:, : sizes.n_paired], ids[:, sizes.n_paired :]
-    for part in (rest, paired) if sizes.spread else (rest,):
-        part[...] = np.take_along_axis(free, rng.integers(free.shape[1], size=part.shape), axis=1)
+    paired[...] = sizes.blank
+    rest[...] = np.take_along_axis(free, rng.integers(free.shape[1], size=rest.shape), axis=1)
     places = draw_gaps(n, rest.shape[1], sizes, rng)
     np.put_along_axis(rest, places, asked, axis=1)
     starts = draw_starts(n, sizes, rng)
@@ -88,14 +93,14 @@ def draw_examples(n: int, split: Split, sizes: RecallSizes, rng: np.random.Gener
 def draw_starts(n: int, sizes: RecallSizes, rng: np.random.Generator) -> Longs:
     """Draw where each pair begins, ascending, (n, n_pairs).
 
-    Every arrangement of the pairs and of the `spread` tokens of filler is equally probable.
+    Every arrangement of the pairs and of the `spread` blanks is equally probable.
     """
     in_order = np.arange(sizes.n_pairs)
     if not sizes.spread:
         return np.broadcast_to(2 * in_order, (n, sizes.n_pairs))
     units = permuted(n, 0, sizes.n_pairs + sizes.spread, rng)
     drawn = np.sort(units[:, : sizes.n_pairs], axis=1)
-    # A unit is a pair or one token of filler: each pair before this one takes a second place.
+    # A unit is a pair or a blank: each pair before this one takes a second place.
     starts: Longs = drawn + in_order
     return starts
 
@@ -106,9 +111,9 @@ def draw_values(n: int, split: Split, sizes: RecallSizes, rng: np.random.Generat
     Rows of other splits are drawn again, which leaves those of this one equally probable.
     """
     wanted = SPLITS.index(split)
-    values = permuted(n, sizes.n_keys, sizes.vocab_size, rng)
+    values = permuted(n, sizes.n_keys, sizes.blank, rng)
     while len(wrong := np.flatnonzero(split_of(values[:, : sizes.n_pairs]) != wanted)):
-        values[wrong] = permuted(len(wrong), sizes.n_keys, sizes.vocab_size, rng)
+        values[wrong] = permuted(len(wrong), sizes.n_keys, sizes.blank, rng)
     return values
 
 

@@ -93,7 +93,7 @@ def test__example__any_sizes__pairs_then_queries_in_filler_without_keys_and_valu
         "n_pairs": n_pairs,
         "spread": spread,
         "seq_len": data.draw(st.integers(least, least + 12)),
-        "vocab_size": data.draw(st.integers(max(6, 2 * n_pairs + 2), 40)),
+        "vocab_size": data.draw(st.integers(max(6, 2 * n_pairs + 2) + (spread > 0), 40)),
     }
     task = make_task(seed=data.draw(st.integers(0, 99)), evaluation_examples=5, **sizes)
     n_keys = task.config.vocab_size // 2
@@ -110,6 +110,7 @@ def test__example__any_sizes__pairs_then_queries_in_filler_without_keys_and_valu
             assert len(set(keys)) == n_pairs == len(set(values))
             assert max(keys) < n_keys <= min(values)
             assert max(row) < task.config.vocab_size
+            assert row.count(task.config.vocab_size - 1) == spread or not spread
             assert asked == {place: look_up(row, place) for place in asked}
             # A value stands in its pair alone, so no token near a query gives its answer away;
             # each key stands in its pair and in its query alone, so the filler is free of both.
@@ -121,7 +122,7 @@ def test__example__any_sizes__pairs_then_queries_in_filler_without_keys_and_valu
 
 def test__spread__many_draws__every_arrangement_of_the_pairs_alike() -> None:
     """2 pairs among 2 fillers: choose 2 of 4 units, 6 arrangements; no place is a pair's own."""
-    task = make_task(n_pairs=2, spread=2, seq_len=8, vocab_size=8, evaluation_examples=6000)
+    task = make_task(n_pairs=2, spread=2, seq_len=8, vocab_size=7, evaluation_examples=6000)
     found: dict[tuple[int, ...], int] = {}
     for batch in task.evaluation_batches("selection", 6000):
         places = batch["target_index"].reshape(-1, 2).tolist()
@@ -225,8 +226,9 @@ def test__gaps__many_draws__first_follows_the_power_law(gap_power: float) -> Non
     ("fields", "words"),
     [
         ({"seq_len": 11}, "4 pairs and a query of each need seq_len 12 or more; it is 11"),
-        ({"spread": 7}, "4 pairs and 7 tokens among them and a query of each need seq_len 19"),
+        ({"spread": 7}, "4 pairs and 7 blanks among them and a query of each need seq_len 19"),
         ({"vocab_size": 9}, "4 pairs need vocab_size 10 or more"),
+        ({"vocab_size": 6, "n_pairs": 1, "spread": 1}, "1 pairs need vocab_size 7 or more"),
         ({"n_pairs": 0}, "greater than or equal to 1"),
         ({"vocab_size": 5, "n_pairs": 1}, "greater than or equal to 6"),
         ({"gap_power": 0.0}, "greater than 0"),
