@@ -14,7 +14,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from search.settings import Settings
 
 DISTRIBUTION = "mixsearch"
 ROOMS = ("mixers", "search", "service")
@@ -42,23 +45,26 @@ class Finding:
     advice: str = ""
 
 
-def examine(store: str, cache: Path) -> Iterator[Finding]:
+def examine(store: str, local: "Settings") -> Iterator[Finding]:
     """Look at everything that a run depends on.
 
     Args:
         store: URL of the store, as `--store` takes it.
-        cache: Folder where prepared data is kept.
+        local: Settings of the machine.
 
     Yields:
         Findings, in the order in which they are worth reading.
     """
+    from search.doctor_store import store_health
+
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
         versions,
         import_names,
         devices,
-        lambda: disk("cache", cache),
+        lambda: disk("cache", local.cache_dir),
         lambda: disk("working directory", Path.cwd()),
         lambda: store_state(store),
+        lambda: store_health(store, local),
         mixers_found,
         plugins,
     )
@@ -195,7 +201,6 @@ def store_state(url: str) -> Iterator[Finding]:
             trials = sum(study.n_trials for study in studies)
             detail = f"{label}, studies: {len(studies)}, trials: {trials}"
             try:
-                store.reap()
                 with store.writing():
                     pass
                 yield Finding("store", "ok", detail)

@@ -7,14 +7,15 @@ from search.cli.output import print_json, write
 def doctor(store: StoreOption = DEFAULT_STORE, json: JsonOption = False) -> None:
     """Examine versions, machine, folders, store, plugins and package names.
 
-    Ends with code 1 when something is wrong; every such line says what to do.
+    For every study it says what it is doing, or why nothing of it is running. Ends with code 1
+    when something is wrong; whatever is not ok says what to do.
     """
     from search.doctor import examine
     from search.errors import RunFailedError
     from search.settings import settings
 
     findings = []
-    for finding in examine(store, settings().cache_dir):
+    for finding in examine(store, settings()):
         findings.append(finding)
         if not json:
             write(f"{finding.status:<8} {finding.topic:<18} {finding.detail}")

@@ -10,6 +10,7 @@ from plugin_packages import lay_out
 
 from mixers.registry import mixer_registry
 from search import doctor
+from search.settings import Settings
 from search.store.repo import Store
 
 Capture = pytest.CaptureFixture[str]
@@ -166,6 +167,6 @@ def test__examine__a_check_that_breaks__reported_and_the_rest_done(
         raise OSError("no such call")
 
     monkeypatch.setattr(doctor, "devices", broken)
-    findings = list(doctor.examine(str(tmp_path / "search.db"), tmp_path))
+    findings = list(doctor.examine(str(tmp_path / "search.db"), Settings(cache_dir=tmp_path)))
     assert any("no such call" in finding.detail for finding in findings)
     assert by_topic(findings, "mixers")
