@@ -18,6 +18,7 @@ from service.hub import Hub
 from service.settings import ServiceSettings
 
 GRACE_S = 3
+BACKLOG = 512
 LONGEST_LINE = 16 * 1024
 
 
@@ -107,6 +108,7 @@ def bound(settings: ServiceSettings) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, settings.port))
+        listening.listen(BACKLOG)  # from now on clients wait instead of being refused
     except OSError as error:
         listening.close()
         raise InputError(

@@ -1,0 +1,58 @@
+"""`search serve` and `search token`, as the command line runs them."""
+
+import json
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+from command import PROGRAM, call, environment
+from served import API, client_of
+
+
+def test__token__new_ls_revoke__make_list_and_end_one(
+    filled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = call(capsys, "token", "new", "ada", "--role", "submit", "--store", filled)
+    text = made.out.strip()
+    with client_of(filled, token=text) as client:
+        assert client.get(f"{API}/session").json()["role"] == "submit"
+    listed = call(capsys, "token", "ls", "--store", filled, "--json").out
+    [row] = json.loads(listed)
+    assert (row["name"], row["role"], row["revoked_at"]) == ("ada", "submit", None)
+    assert text not in listed
+    assert call(capsys, "token", "new", "ada", "--store", filled).code == 2
+    assert call(capsys, "token", "revoke", "ada", "--store", filled).code == 0
+    assert call(capsys, "token", "revoke", "eve", "--store", filled).code == 4
+    with client_of(filled, token=text) as client:
+        assert client.get(f"{API}/session").status_code == 401
+
+
+def test__serve__where_it_may_not_or_cannot_listen__is_refused(
+    filled: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_to_all = call(capsys, "serve", "--store", filled, "--host", "0.0.0.0", "--port", "0")
+    assert open_to_all.code == 2
+    assert "search token new" in open_to_all.error_line
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "--port" in call(capsys, "serve", "--store", filled, "--port", port).error_line
+
+
+def test__serve__told_to_end_with_a_stream_open__ends_well(filled: str) -> None:
+    command = [*PROGRAM, "serve", "--store", filled, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        base = next(word for word in said.split() if word.startswith("http://"))
+        with urllib.request.urlopen(f"{base}{API}/ready", timeout=30) as answer:
+            assert json.load(answer)["status"] == "ok"
+        with urllib.request.urlopen(f"{base}{API}/events/stream", timeout=30) as stream:
+            assert stream.readline().startswith(b"id: ")
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
+            assert time.monotonic() - begin < 5
+        assert process.stderr.read() == ""
