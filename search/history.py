@@ -22,6 +22,9 @@ PAST_STATES: Mapping[str, PastState] = {
     "running": "running",
 }
 
+SeenRows = dict[int, tuple[TrialRow, PastTrial | None]]
+"""By a trial's id: its row, and what a strategy learns from it."""
+
 
 def history_of(
     rows: Iterable[TrialRow],
@@ -30,6 +33,7 @@ def history_of(
     measures: Sequence[Measure],
     limits: Sequence[Limit] = (),
     study_attrs: Mapping[str, Any],
+    seen: SeenRows | None = None,
 ) -> History:
     """Returns what a strategy may learn from: first seeds of architectures of the space.
 
@@ -45,25 +49,32 @@ def history_of(
         measures: The objectives.
         limits: Those that only training shows; the space keeps the others.
         study_attrs: The sampler's notes about the study.
+        seen: What earlier calls with the same space, objectives and limits made of their rows;
+            rows that are still the same objects are not looked at again.
     """
     rows = list(rows)
+    seen = {} if seen is None else seen
     past, taken = [], set(too_large(rows))
     for row in rows:
         if row.seed_index > 0 or not row.mixers or row.recipe:
             continue
         taken.add(row.mixers)
-        state = PAST_STATES.get(row.state)
-        if state is None or row.mixers not in space:
-            continue
-        past.append(_past(row, state, measures, limits))
+        known = seen.get(row.id)
+        if known is None or known[0] is not row:
+            known = seen[row.id] = row, _past(row, space, measures, limits)
+        if known[1] is not None:
+            past.append(known[1])
     past.sort(key=lambda trial: trial.number)
     directions = tuple(measure.direction for measure in measures)
     return History(tuple(past), frozenset(taken), study_attrs, directions)
 
 
 def _past(
-    row: TrialRow, state: PastState, measures: Sequence[Measure], limits: Sequence[Limit]
-) -> PastTrial:
+    row: TrialRow, space: Space, measures: Sequence[Measure], limits: Sequence[Limit]
+) -> PastTrial | None:
+    state = PAST_STATES.get(row.state)
+    if state is None or row.mixers not in space:
+        return None
     trial = PastTrial(row.number, state, row.mixers, attrs=row.sampler_attrs)
     if state != "complete":
         return trial

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from search.history import history_of, trained_labels
+from search.history import SeenRows, history_of, trained_labels
 from search.limits import limits_of
 from search.phases.base import Ask, Choice
 from search.rows import Phase, TrialRow
@@ -36,9 +36,12 @@ class SearchPhase:
         self.limits = tuple(
             limit for limit in limits_of(study) if not limit.measure.is_known_before
         )
+        self.seen: SeenRows = {}
 
     def is_open(self, rows: Sequence[TrialRow]) -> bool:
         """Whether an architecture of the space has no trial yet."""
+        if len(rows) < self.space.size:
+            return True
         return len(self.space.inside(trained_labels(rows))) < self.space.size
 
     def history(self, rows: Sequence[TrialRow], notes: Mapping[str, Any]) -> History:
@@ -49,6 +52,7 @@ class SearchPhase:
             measures=self.measures,
             limits=self.limits,
             study_attrs=notes,
+            seen=self.seen,
         )
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:

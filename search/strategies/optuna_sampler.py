@@ -1,39 +1,25 @@
 """An Optuna sampler over a study that is rebuilt from the rows before every proposal.
 
 The rows are the only truth, so a resumed study never replays its first suggestions and no trial
-needs the commits of Optuna's own storage. In the rebuilt study a trial's number and id are its
-number in the store: samplers refer to trials by id (NSGA-II's parents), so slots without a trial of
-this space hold a waiting trial, which every sampler ignores.
+needs the commits of Optuna's own storage.
 """
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler
 from optuna.storages import InMemoryStorage
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import Trial
 
-from search.space import Space, parameter
-from search.strategies.base import History, PastTrial, Proposal, trial_seed
+from search.space import Space
+from search.strategies.base import History, Proposal, trial_seed
 from search.strategies.catalog import Offer, OptionValue
-
-STATES = {
-    "complete": TrialState.COMPLETE,
-    "pruned": TrialState.PRUNED,
-    "failed": TrialState.FAIL,
-    "running": TrialState.RUNNING,
-}
-DIRECTIONS = {"minimize": StudyDirection.MINIMIZE, "maximize": StudyDirection.MAXIMIZE}
-STUDY_NAME = "rebuilt"
+from search.strategies.rebuilding import STUDY_NAME, SharedTrials, distributions, rebuild
 
 
 class OptunaSampler:
@@ -53,6 +39,7 @@ class OptunaSampler:
         self.offer = offer
         self.options = options
         self.study_seed = study_seed
+        self.shared = SharedTrials()
         self.sampler(0)
 
     def sampler(self, seed: int) -> BaseSampler:
@@ -76,7 +63,7 @@ class OptunaSampler:
         if not self.offer.seeded_by_study:
             seed = trial_seed(self.study_seed, number, sub_seed)
         storage = InMemoryStorage()
-        study_id = rebuild(storage, space, history, number)
+        study_id = rebuild(storage, space, history, number, self.shared)
         study = optuna.Study(STUDY_NAME, storage, self.sampler_for(space, seed, sub_seed))
         trial_id = storage.create_new_trial(study_id)
         trial = Trial(study, trial_id)
@@ -89,57 +76,3 @@ class OptunaSampler:
             storage.get_trial_system_attrs(trial_id),
             storage.get_study_system_attrs(study_id),
         )
-
-
-def distributions(space: Space) -> dict[str, CategoricalDistribution]:
-    """Returns one categorical per layer over the notation of its choices."""
-    return {
-        parameter(layer): CategoricalDistribution(tuple(choices))
-        for layer, choices in enumerate(space.layers)
-    }
-
-
-def rebuild(storage: InMemoryStorage, space: Space, history: History, number: int) -> int:
-    """Fills an empty storage so that its next trial has this number; returns the study's id."""
-    with unannounced():
-        study_id = storage.create_new_study(
-            [DIRECTIONS[direction] for direction in history.directions], STUDY_NAME
-        )
-    for key, value in history.study_attrs.items():
-        storage.set_study_system_attr(study_id, key, value)
-    known = {past.number: past for past in history.trials}
-    cast: dict[str, BaseDistribution] = dict(distributions(space))
-    for slot in range(number):
-        past = known.get(slot)
-        template = frozen_trial(past, space, cast) if past else waiting_trial()
-        storage.create_new_trial(study_id, template)
-    return study_id
-
-
-@contextmanager
-def unannounced() -> Iterator[None]:
-    """Keeps Optuna from announcing a new study at every proposal."""
-    logger = logging.getLogger("optuna.storages._in_memory")
-    before = logger.disabled
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = before
-
-
-def frozen_trial(past: PastTrial, space: Space, cast: dict[str, BaseDistribution]) -> FrozenTrial:
-    """Writes a past trial with its parameters cast to the present space."""
-    return optuna.create_trial(
-        state=STATES[past.state],
-        values=past.values if past.state == "complete" else None,
-        params=dict(space.params(past.labels) or {}),
-        distributions=cast,
-        system_attrs=dict(past.attrs),
-        constraints=dict(past.excesses),
-    )
-
-
-def waiting_trial() -> FrozenTrial:
-    """Returns the trial that stands for a number without a trial of the present space."""
-    return optuna.create_trial(state=TrialState.WAITING)

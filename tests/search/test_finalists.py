@@ -146,6 +146,20 @@ def test__history__repeats_shorter_and_foreign__are_not_shown():
     assert found.taken == {(S, A), (S,), (P, P), (A, A)} == trained_labels(rows)
 
 
+def test__history__topped_up__is_as_made_from_all_rows():
+    stacks = list(Space.of(study()))
+    rows = [row(n, labels, 0.5 + n) for n, labels in enumerate(stacks[:-1])]
+    rows[1] = row(1, stacks[1], None, state="running")
+    seen = {}
+    assert history(rows, seen=seen) == history(rows)
+    # One ends, one is trained again with another result, one is new.
+    rows[1] = row(1, stacks[1], 0.25)
+    rows[0] = row(0, stacks[0], 9.0)
+    rows.append(row(len(rows), stacks[-1], None, state="failed"))
+    assert history(rows, seen=seen) == history(rows)
+    assert [trial.value for trial in history(rows, seen=seen).trials[:2]] == [9.0, 0.25]
+
+
 def test__history__completed_without_the_objective__is_no_good_point():
     [trial] = history([row(0, (S, A), None)]).trials
     assert (trial.state, trial.value) == ("failed", None)

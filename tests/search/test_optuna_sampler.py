@@ -9,7 +9,8 @@ import pytest
 
 from search.space import Space
 from search.strategies import History, PastTrial, make_strategy, offered, trial_seed
-from search.strategies.optuna_sampler import OptunaSampler, distributions, rebuild
+from search.strategies.optuna_sampler import OptunaSampler
+from search.strategies.rebuilding import SharedTrials, distributions, rebuild
 
 SEED = 5
 N_TRIALS = 120
@@ -182,7 +183,7 @@ def test__optuna_sampler__numbers_missing__keep_the_places_of_later_trials():
         for number in (2, 3, 5, 8)
     )
     storage = optuna.storages.InMemoryStorage()
-    study_id = rebuild(storage, space, History(known, frozenset()), 10)
+    study_id = rebuild(storage, space, History(known, frozenset()), 10, SharedTrials())
     trials = storage.get_all_trials(study_id)
     assert [t.number for t in trials if t.state.is_finished()] == [2, 3, 5, 8]
     assert [t._trial_id for t in trials] == list(range(10))
