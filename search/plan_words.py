@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mixers.notation import parse_architecture
 from search.budget import duration_words
 from search.listed import is_listed, n_stacks, n_trainings, seeds_of
+from search.plan import flops_of
 from search.recall import short_recall
-from search.recall_check import is_wanted, reference_stack
+from search.recall_check import flops_of_check, is_wanted, reference_stack
 from search.space import Space
 from search.sweep import Sweep
 
@@ -79,16 +79,13 @@ def sweep_words(sweep: Sweep, n_runs: int) -> str:
 
 def _recall_words(plan: Plan, study: StudySpec) -> str:
     """Announces the recall check, which is no part of the budget; its time is scaled by FLOPs."""
+    check = short_recall(study, [reference_stack(study)])
+    costs, trial = 2 * flops_of_check(check), max(1, flops_of(study, plan.dearest.flops))
+    if costs > trial * (plan.done + plan.trials[1]):
+        return "recall check of the pick: left out, it would cost more than the study itself"
     if plan.budget.unit == "seconds":
         return "recall check of the pick: in the time that is left, else left out"
-    from mixers.cost import count_flops
-
-    check = short_recall(study, [reference_stack(study)])
-    [reference] = check.space.architectures
-    there = count_flops(check.encoder_spec(parse_architecture(reference)))
-    here = plan.dearest.flops * study.training.batch_size
-    ratio = there * check.training.batch_size / max(1, here)
-    about = duration_words(2 * check.training.steps * plan.dearest.step_s * ratio)
+    about = duration_words(study.training.steps * plan.dearest.step_s * costs / trial)
     return (
         f"recall check of the pick and of all-attention: 2 x {check.training.steps} steps, about "
         f"{about} beside the budget; --set recall=false leaves it out"

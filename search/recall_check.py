@@ -1,7 +1,8 @@
 """The recall check at the end of a run: the pick and all-attention on short associative recall.
 
 It is a derived listed study of one or two trials, not counted in the budget of its base. A pick
-that no budget was left to confirm is not checked. With a budget of time the check takes what time
+that no budget was left to confirm is not checked, and a study whose trials cost fewer FLOPs than
+the check would is left without. With a budget of time the check takes what time
 is left, and where none is left it is left out.
 """
 
@@ -11,11 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.answers.recall import PURPOSE
-from search.budget import Budget
+from search.budget import Budget, training_flops
 from search.confirm import DerivedStudy, Scale, Selected
 from search.derived import Stage, derived_studies, stage_of
 from search.errors import InputError
-from search.listed import default_budget, n_trainings
+from search.listed import default_budget, n_trainings, seeds_of
 from search.recall import short_recall
 from search.report.wording import joined
 from search.rows import FINAL_STATES, StudyRow, TrialRow
@@ -64,12 +65,20 @@ def check_recall(
     row = store.study(name)
     if not is_wanted(study) or row.n_running:
         return None
+    rows = store.rows(row.id, curves=False)
     try:
-        stage = recall_stage(store, row, study, store.rows(row.id, curves=False))
+        stage = recall_stage(store, row, study, rows)
     except InputError as error:
         observer.message(f"recall check left out: {error}")
         return None
     if stage is None or _is_done(store, stage):
+        return None
+    costs, spent = flops_of_check(stage.derived.study), flops_behind(rows, study)
+    if stage.row is None and spent < costs:
+        observer.message(
+            f"recall check left out: it would cost {costs / max(1, spent):.2g} times the FLOPs "
+            "of the study's own trials; a larger budget does it"
+        )
         return None
     allowed = _allowed(budget, row, stage)
     if allowed is None:
@@ -109,6 +118,32 @@ def recall_stage(
     selected = Selected({"pick": pick, "reference": reference_stack(study)})
     derived = DerivedStudy(scale, short)
     return stage_of(base, derived_studies(store, base), derived, selected)
+
+
+def flops_of_check(check: StudySpec) -> int:
+    """Returns the training FLOPs of a recall study, which its base should have spent too."""
+    from mixers.cost import count_flops
+    from mixers.notation import parse_architecture
+
+    recipe = check.training
+    return sum(
+        training_flops(
+            count_flops(check.encoder_spec(parse_architecture(notation))),
+            steps=recipe.steps,
+            batch_size=recipe.batch_size,
+        )
+        for notation in check.space.architectures
+    ) * seeds_of(check)
+
+
+def flops_behind(rows: Sequence[TrialRow], study: StudySpec) -> int:
+    """Returns the training FLOPs of a study's trials, whoever trained them first."""
+    recipe = study.training
+    return sum(
+        training_flops(row.flops, steps=row.steps or recipe.steps, batch_size=recipe.batch_size)
+        for row in rows
+        if row.flops
+    )
 
 
 def reference_stack(study: StudySpec) -> Labels:

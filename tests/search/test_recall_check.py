@@ -14,7 +14,7 @@ from search.derived import derived_studies
 from search.own_objective import ObjectiveRunner
 from search.plan import StackCost, make_plan
 from search.plan_words import plan_lines
-from search.recall import short_recall
+from search.recall import TRAINING, short_recall
 from search.recall_check import check_recall, is_wanted
 from search.stopping import StopFlag
 from search.study_file import study_from
@@ -28,6 +28,9 @@ def engine(faults, monkeypatch):
     """The whole engine over a function in place of the training."""
     monkeypatch.setenv("SEARCH_CACHE_DIR", str(faults / "cache"))
     monkeypatch.setenv("SEARCH_THREADS", "1")
+    # Cheaper than the tiny studies of these tests, as the real check is than a real study.
+    for name, value in {"steps": 6, "batch_size": 1}.items():
+        monkeypatch.setitem(TRAINING, name, value)
     runner = ObjectiveRunner(metrics, "loss")
     monkeypatch.setattr("search.runner.make_training_runners", lambda *_, **__: [runner])
 
@@ -109,6 +112,17 @@ def test__run__pick_that_is_not_confirmed__is_not_checked_yet(store):
     assert [row.name for row in store.studies()] == ["base", "base.recall"]
 
 
+def test__run__check_dearer_than_the_study__is_left_out_until_more_is_spent(store, monkeypatch):
+    monkeypatch.setitem(TRAINING, "steps", 10**4)
+    recorder = Recorder()
+    run(store, observer=recorder)
+    assert len(store.studies()) == 1
+    assert "recall check left out: it would cost" in recorder.messages[-1]
+    monkeypatch.setitem(TRAINING, "steps", 6)
+    run(store)
+    assert len(store.studies()) == 2
+
+
 def test__run__recall_false__leaves_it_out(store):
     run(store, recall=False)
     assert len(store.studies()) == 1
@@ -177,7 +191,7 @@ def test__search_run__check_interrupted__ends_as_interrupted_and_goes_on_later(
     assert "fails recall (0.20 against 0.99 of all-attention)" in done.out
 
 
-def test__plan__budget_that_confirms__announces_the_check_and_its_cost():
+def test__plan__budget_that_confirms__announces_the_check_and_its_cost(monkeypatch):
     cost = StackCost("s", 10**6, step_s=0.1, trial_s=20.0, peak_memory_bytes=5)
 
     def lines(budget, spec):
@@ -191,3 +205,7 @@ def test__plan__budget_that_confirms__announces_the_check_and_its_cost():
     assert "time that is left" in line
     assert lines("5", study()) == []
     assert lines("9", study(recall=False)) == []
+    monkeypatch.setitem(TRAINING, "steps", 10**6)
+    assert lines("9", study()) == [
+        "recall check of the pick: left out, it would cost more than the study itself"
+    ]
