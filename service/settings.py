@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from search.errors import InputError
 
@@ -14,6 +14,13 @@ Seconds = Annotated[float, Field(gt=0.0)]
 Count = Annotated[int, Field(ge=1)]
 DEFAULT_STORE = "sqlite:///search.db"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+def words(value: Any) -> Any:
+    """Part a text at its commas."""
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",") if word.strip())
+    return value
 
 
 class ServiceSettings(BaseSettings):
@@ -35,8 +42,8 @@ class ServiceSettings(BaseSettings):
     """Address to listen on; one that other machines reach needs a token in the store."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8765
     """Port to listen on; 0 takes a free one."""
-    hosts: tuple[str, ...] = ()
-    """Further names by which clients may call the service, as behind a proxy; `*` allows all."""
+    hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)] = ()
+    """Further names of the service, as behind a proxy, with commas between; `*` allows all."""
     secure_cookies: bool = False
     """Whether browsers send the login cookie over HTTPS alone; set it behind a proxy with TLS."""
     files: Path | None = None

@@ -19,6 +19,7 @@ import store_factory
 
 import mixers
 from search.cli.app import command_tree
+from search.cli.group import commands_of
 from search.store.repo import Store
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +28,7 @@ BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`(search [a-z][^`]*)`")
 OURS = ("mixers", "search", "service")
 GLOBAL_OPTIONS = {"--debug", "--help"}  # may stand behind any command
-OTHER_PROGRAMS = {"docker", "pip", "pytest", "git", "uv", "createdb"}
+OTHER_PROGRAMS = {"curl", "docker", "pip", "pytest", "git", "uv", "createdb"}
 
 
 def name_of(page: Path) -> str:
@@ -164,8 +165,9 @@ def check_search(words: list[str]) -> None:
     known = {option for param in command.params for option in param.opts}
     path = []
     while words and hasattr(command, "commands") and not words[0].startswith("-"):
-        assert words[0] in command.commands, ["search", *path, *words]
-        command = command.commands[words[0]]
+        there = commands_of(command)
+        assert words[0] in there, ["search", *path, *words]
+        command = there[words[0]]
         path.append(words[0])
         words = words[1:]
     if path:

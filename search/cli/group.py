@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS_GROUP = "search.commands"
+OWN_DISTRIBUTION = "mixsearch"
 
 
 @cache
@@ -51,6 +52,16 @@ def load_command(entry: EntryPoint) -> Any:
         ) from error
     command.name = entry.name
     return command
+
+
+def commands_of(group: Any) -> dict[str, Any]:
+    """The commands of a group by name, with the registered ones of this distribution."""
+    found = dict(group.commands)
+    if isinstance(group, SearchGroup):
+        for name, entry in sorted(plugin_entry_points().items()):
+            if name not in found and entry.dist is not None and entry.dist.name == OWN_DISTRIBUTION:
+                found[name] = load_command(entry)
+    return found
 
 
 class SearchGroup(TyperGroup):

@@ -7,6 +7,7 @@ from typing import Any
 
 from search.cli.app import command_tree
 from search.cli.failures import EXIT_CODES
+from search.cli.group import commands_of
 
 HEADER = """\
 # Commands
@@ -32,7 +33,7 @@ def reference() -> str:
 
 
 def _sections(path: str, command: Any) -> Iterator[str]:
-    for name, child in command.commands.items():
+    for name, child in commands_of(command).items():
         if hasattr(child, "commands"):
             yield f"\n## {path} {name}\n\n{_plain(child.help)}\n"
             yield from _sections(f"{path} {name}", child)

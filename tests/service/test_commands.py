@@ -6,10 +6,14 @@ import socket
 import subprocess
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from command import PROGRAM, call, environment
 from served import API, client_of
+
+from search.errors import InputError
+from service.settings import ServiceSettings, service_settings
 
 
 def test__token__new_ls_revoke__make_list_and_end_one(
@@ -56,3 +60,20 @@ def test__serve__told_to_end_with_a_stream_open__ends_well(filled: str) -> None:
             assert process.wait(timeout=30) == 0
             assert time.monotonic() - begin < 5
         assert process.stderr.read() == ""
+
+
+def test__settings__each__is_read_from_the_environment_and_documented(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    for name, field in ServiceSettings.model_fields.items():
+        variable = "SEARCH_STORE" if name == "store" else f"SEARCH_SERVE_{name.upper()}"
+        assert f"| `{variable}` |" in page
+        assert " ".join(str(field.description).split()) in page
+    monkeypatch.setenv("SEARCH_SERVE_HOSTS", "a.example, b.example")
+    monkeypatch.setenv("SEARCH_STORE", "x.db")
+    found = service_settings(port=1, host=None)
+    assert (found.hosts, found.store, found.port) == (("a.example", "b.example"), "x.db", 1)
+    monkeypatch.setenv("SEARCH_SERVE_PORT", "x")
+    with pytest.raises(InputError, match="port"):
+        service_settings()
