@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from search.rows import Claim, CommitOutcome, Counts, Phase, StudyRow, TrialRow
+from search.rows import Claim, CommitOutcome, Counts, Phase, Promotion, StudyRow, TrialRow
 from search.tasks.base import Split
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ EndReason = Literal["budget", "space used up", "stopped"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """A trial to run now."""
+    """A trial to run now; `until` a rung, or to its end."""
 
     claim: Claim
     spec: EncoderSpec
@@ -26,6 +26,7 @@ class Assignment:
     role: str | None
     recipe: Mapping[str, float] = field(default_factory=dict)
     training_key: str = ""
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ class ClaimStore(Protocol):
         worker: int,
         choose: Callable[[Counts], Phase | None],
         resume: Callable[[Counts], bool] | None,
+        promote: Callable[[Counts], Promotion | None] | None,
     ) -> Claim | None:
-        """Takes a queued trial or the next number."""
+        """Takes a queued trial, one to promote, or the next number."""
 
     def commit(
         self,
@@ -86,6 +88,7 @@ class ClaimStore(Protocol):
         flops: int,
         most_flops: float | None,
         splits: Sequence[str],
+        until: int | None,
     ) -> CommitOutcome:
         """Writes the architecture of a reserved trial."""
 

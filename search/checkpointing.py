@@ -116,6 +116,15 @@ class Keeper:
         facts = TrialFacts.model_validate(found.facts, strict=False)
         return Saved(TrainingState(step=found.step, **found.tensors), facts)
 
+    def warn_of_lost_steps(self) -> None:
+        """Says that steps are made again which an earlier attempt made and saved elsewhere."""
+        found = self.step or 0
+        if found < self.plan.promised:
+            self._warn(
+                f"the checkpoint of step {self.plan.promised} is not in {self.folder}; the trial "
+                f"is trained again from step {found}"
+            )
+
     def is_due(self) -> bool:
         """Whether the newest checkpoint is older than planned."""
         return self.clock() - self._saved_at >= self.plan.every_s

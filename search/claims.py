@@ -9,6 +9,7 @@ that were refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mixers.config import MixerConfig
@@ -18,7 +19,8 @@ from search.budget import Budget
 from search.errors import InputError, RunFailedError
 from search.listed import is_listed, n_trainings
 from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
-from search.rows import Claim, Counts, Phase, StudyRow, TrialRow
+from search.rows import Claim, Counts, Phase, Promotion, StudyRow, TrialRow
+from search.rungs import first_stop, promotions
 from search.space import Labels, Space
 from search.strategies.base import Strategy
 from search.sweep import Sweep
@@ -85,7 +87,11 @@ class Claims:
             agenda = self._agenda(rows)
             self.counts = None
             claim = self.store.reserve(
-                self.study_id, self.worker, self._chooser(agenda), self._may_resume
+                self.study_id,
+                self.worker,
+                self._chooser(agenda),
+                self._may_resume,
+                self._promoter(agenda, rows),
             )
             if claim is None:
                 return self._end(agenda, rows)
@@ -110,6 +116,22 @@ class Claims:
             return next_phase(self.budget, counts, agenda)
 
         return choose
+
+    def _promoter(
+        self, agenda: Agenda, rows: Sequence[TrialRow]
+    ) -> Callable[[Counts], Promotion | None]:
+        """A trial that ended at a rung has its place in a budget of trials; its steps cost more."""
+        found = promotions(rows, self.study)
+        most_flops = self.budget.amount if self.budget.unit == "flops" else None
+
+        def promote(counts: Counts) -> Promotion | None:
+            if not self._may_resume(counts):
+                return None
+            is_closing = next_phase(self.budget, counts, agenda) in (None, "confirm")
+            promotion = found.closing if is_closing else found.usual
+            return None if promotion is None else replace(promotion, most_flops=most_flops)
+
+        return promote
 
     def _may_resume(self, counts: Counts) -> bool:
         """A queued trial has its place in a budget of trials or FLOPs, but still takes time."""
@@ -168,7 +190,7 @@ class Claims:
         seed_index = claim.seed_index or 0
         seed = self.study.seed + seed_index if claim.seed is None else claim.seed
         key = self.key_of(spec, claim.recipe)
-        return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe, key)
+        return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe, key, claim.until)
 
     def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
@@ -192,7 +214,10 @@ class Claims:
         """Commits a choice; None when another worker was first."""
         spec = self.study.encoder_spec(self._mixers(choice.labels))
         seed = self.study.seed + choice.seed_index
+        until = first_stop(self.study, claim.phase)
         flops = self.flops_of(spec)
+        if until is not None:
+            flops = flops * until // self.study.training.steps
         key = self.key_of(spec, choice.recipe)
         outcome = self.store.commit(
             claim,
@@ -208,6 +233,7 @@ class Claims:
             flops=flops,
             most_flops=self.budget.amount if self.budget.unit == "flops" else None,
             splits=splits_of(claim.phase),
+            until=until,
         )
         if outcome == "no room":
             self.store.release(claim, True, "the next training does not fit into the budget")
@@ -222,7 +248,9 @@ class Claims:
             return None
         if outcome == "reused":
             return Reused(claim.trial_id)
-        return Assignment(claim, spec, seed, choice.seed_index, choice.role, choice.recipe, key)
+        return Assignment(
+            claim, spec, seed, choice.seed_index, choice.role, choice.recipe, key, until
+        )
 
     def _mixers(self, labels: Labels) -> tuple[MixerConfig, ...]:
         if labels in self.space:

@@ -39,9 +39,10 @@ def history_of(
 
     Baselines inside the space are among them. Repeats with fresh seeds are not: they were made
     for finalists only, and a sampler would count a finalist's luck several times. A diverged trial
-    counts as bad without a value, a failed one as nothing but a place already visited; so does one
-    that lacks an objective or a bounded value. Trials of another recipe are not comparable, but
-    what ran out of memory in one would do so in any.
+    counts as bad without a value, one that ended at a rung with its value there (where there is one
+    objective), as Optuna has it for pruned trials. A failed one counts as nothing but a place
+    already visited; so does one that lacks an objective or a bounded value. Trials of another
+    recipe are not comparable, but what ran out of memory in one would do so in any.
 
     Args:
         rows: The study's trials.
@@ -76,6 +77,9 @@ def _past(
     if state is None or row.mixers not in space:
         return None
     trial = PastTrial(row.number, state, row.mixers, attrs=row.sampler_attrs)
+    if row.state == "pruned" and len(measures) == 1:
+        value = measures[0].value(row)
+        return trial if value is None else replace(trial, at_rung=(row.steps or 0, value))
     if state != "complete":
         return trial
     values = tuple(measure.value(row) for measure in measures)

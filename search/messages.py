@@ -29,11 +29,14 @@ class CheckpointPlan(FrozenModel):
 
     ``folder`` is the trial's own, ``every_s`` the seconds between two checkpoints. ``key`` names
     the training (architecture, training key, seed): a checkpoint of another one is never read.
+    ``promised`` is the step from which the trial is known to be able to go on; where nothing so far
+    is found, it says so and makes the steps again.
     """
 
     folder: str
     every_s: Annotated[float, Field(ge=0.0)]
     key: str
+    promised: int = 0
 
 
 class TrialConfig(FrozenModel):

@@ -107,6 +107,7 @@ class TrialRow:
         seconds: Seconds that the training took.
         reused_from: Id of the trial of another study whose result this is.
         curve: (step, objective on the selection split), by rising step.
+        rungs: Metrics on the selection split by rung of the study, as far as it got.
         params_json: The sampler's own parameters, as suggested.
         sampler_attrs: The sampler's own notes about the trial.
         worker: Name of the worker that ran (or runs) it.
@@ -144,6 +145,7 @@ class TrialRow:
     seconds: float | None = None
     reused_from: int | None = None
     curve: tuple[tuple[int, float], ...] = ()
+    rungs: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     params_json: Mapping[str, Any] = field(default_factory=dict)
     sampler_attrs: Mapping[str, Any] = field(default_factory=dict)
     worker: str | None = None
@@ -230,6 +232,8 @@ class Claim:
         seed_index: Which of the architecture's seeds that is.
         recipe: What the training of a queued trial changes of the study's recipe.
         role: Name of the baseline or finalist of a queued trial.
+        until: The rung at which the training is to end; None = it is trained to its end.
+        promoted_from: The rung from which a promoted trial goes on; None for any other.
     """
 
     study_id: int
@@ -243,6 +247,27 @@ class Claim:
     seed_index: int | None = None
     recipe: Mapping[str, float] = field(default_factory=dict)
     role: str | None = None
+    until: int | None = None
+    promoted_from: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promotion:
+    """That a trial which ended at a rung is to go on.
+
+    Attributes:
+        trial_id: The trial.
+        steps: Steps that it has made; where it has made more, somebody promoted it already.
+        until: The rung at which it is to end now; None = it is trained to its end.
+        until_steps: The same in steps.
+        most_flops: What the study may spend and reserve in all; None = no limit.
+    """
+
+    trial_id: int
+    steps: int
+    until: int | None
+    until_steps: int
+    most_flops: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from search.budget import Budget
 from search.listed import is_listed, n_trainings
 from search.observer import RunObserver, RunOutcome
 from search.rows import FINAL_STATES, StudyRow, StudyState, TrialRow
+from search.rungs import promotions
 from search.stopping import StopFlag
 from search.workers.worker import Tally
 
@@ -27,10 +28,12 @@ STATES: dict[str, StudyState] = {"failed": "failed"}
 def used_up(store: Store, row: StudyRow, study: StudySpec, budget: Budget) -> Ended | None:
     """Says that a budget allows nothing, before anything is prepared.
 
-    A trial that waits has its place in a budget of trials or FLOPs, and goes on.
+    A trial that waits has its place in a budget of trials or FLOPs, and goes on; so does one that
+    is to be promoted.
     """
     rows = store.rows(row.id, curves=False)
     waiting = any(trial.state not in FINAL_STATES for trial in rows)
+    waiting = waiting or promotions(rows, study).closing is not None
     if waiting and budget.unit != "seconds":
         return None
     if is_listed(study) and not waiting and row.n_trials >= (n := n_trainings(study)):

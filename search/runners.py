@@ -60,6 +60,7 @@ class ConfigMaker:
             splits=splits_of(assignment.claim.phase),
             recipe=assignment.recipe,
             checkpoints=self._checkpoints(assignment),
+            until=assignment.until,
         )
 
     def _checkpoints(self, assignment: Assignment) -> CheckpointPlan | None:
@@ -69,6 +70,7 @@ class ConfigMaker:
             folder=str(self.files.checkpoints_of(assignment.claim.trial_id)),
             every_s=self.checkpoint_s,
             key=f"{assignment.spec.arch_id} {assignment.training_key} {assignment.seed}",
+            promised=assignment.claim.promoted_from or 0,
         )
 
     def make(
@@ -79,6 +81,7 @@ class ConfigMaker:
         splits: tuple[Split, ...] = ("selection",),
         recipe: Mapping[str, float] | None = None,
         checkpoints: CheckpointPlan | None = None,
+        until: int | None = None,
     ) -> TrialConfig:
         """Returns the config of a training."""
         return TrialConfig(
@@ -90,6 +93,7 @@ class ConfigMaker:
             device=self.device,
             cache_dir=self.cache_dir,
             checkpoints=checkpoints,
+            until=until,
         )
 
 

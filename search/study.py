@@ -236,6 +236,10 @@ class StudySpec(Section):
     """Whether the pick is also trained, in a short form, on associative recall."""
     strategy: StrategySpec = StrategySpec()
     """How the next architecture is chosen."""
+    rungs: Annotated[Items[Annotated[int, Field(ge=1)]], Since(3)] = ()
+    """Steps after which trials of the search are compared and only the best go on; none = off."""
+    reduction: Annotated[int, Field(ge=2), Since(3)] = 3
+    """Of so many trials at a rung one goes on."""
     baselines: BaselineSpec = BaselineSpec()
     """The pure stacks to compare with."""
     tolerance: Annotated[float, Field(gt=0.0)] = 0.02

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mixers.config import MixerConfig
-from search.listed import listed_problems, match_problems_of_list
+from search.listed import is_listed, listed_problems, match_problems_of_list
 from search.measures_checks import measure_problems
 from search.sweep import sweep_problems
+from search.tasks.objective import ObjectiveConfig
 
 if TYPE_CHECKING:
     from search.study import SpaceSpec, StudySpec
@@ -128,7 +129,24 @@ def _size_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
         )
 
 
+def _rung_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    steps = study.training.steps
+    if not study.rungs:
+        return
+    if isinstance(study.task, ObjectiveConfig):
+        yield ("rungs",), "an own function trains by itself, to its end; leave the rungs out"
+    if is_listed(study):
+        yield ("rungs",), "every training of a list goes to its end; leave the rungs out"
+    for index, rung in enumerate(study.rungs):
+        if rung >= steps:
+            problem = f"the training ends after {steps} steps; a rung lies before (training.steps)"
+            yield ("rungs", index), problem
+        if index and rung <= study.rungs[index - 1]:
+            yield ("rungs", index), "rungs rise; write them in order, each once"
+
+
 def _training_problems(study: StudySpec) -> Iterator[tuple[Path, str]]:
+    yield from _rung_problems(study)
     yield from sweep_problems(study)
     training = study.training
     if training.validations > training.steps:

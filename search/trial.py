@@ -172,6 +172,7 @@ class Trial:
         """Takes up what an earlier attempt saved; the first one probes the fresh model."""
         if self.keeper is not None:
             self.saved = self.keeper.find()
+            self.keeper.warn_of_lost_steps()
         if self.saved is None:
             self.probe("init")
             return
@@ -199,6 +200,7 @@ class Trial:
                 read=lambda model: self.read("selection"),
                 report=self.note,
                 should_stop=should_stop,
+                rungs=self.study.rungs if recipe is None else (),
                 until=self.config.until,
                 keeper=self.keeper,
                 saved=self.saved,

@@ -6,6 +6,7 @@ under the unique constraint. Nothing is locked while the strategy thinks.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, func, insert, literal, select, update
 from mixers.notation import format_layer
 from mixers.spec import EncoderSpec, canonical_json
 from search.errors import NothingThereError
-from search.rows import Claim, CommitOutcome, Counts, Phase
+from search.rows import Claim, CommitOutcome, Counts, Phase, Promotion
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.finite import require_finite
@@ -28,6 +29,7 @@ from search.store.types import AnyRow
 
 Choose = Callable[[Counts], Phase | None]
 Resume = Callable[[Counts], bool]
+Promote = Callable[[Counts], Promotion | None]
 INSERT_TRIAL = insert(Trial).returning(Trial.id)
 COPIED: tuple[type[Base], ...] = (Evaluation, MetricPoint, Cost, Probe, Proof)
 
@@ -38,9 +40,10 @@ def reserve(
     worker_id: int,
     choose: Choose,
     resume: Resume | None,
+    promote: Promote | None,
     lease_s: float,
 ) -> Claim | None:
-    """Take a queued trial, or the next number for the phase that `choose` names."""
+    """Take a queued trial, one to promote, or the next number for the phase of `choose`."""
     study = connection.execute(select(Study).where(Study.id == study_id)).one_or_none()
     if study is None:
         raise NothingThereError(f"there is no study with id {study_id}")
@@ -53,6 +56,9 @@ def reserve(
     claim = None
     if resume is None or resume(counts):
         claim = take_queued(connection, study_id, worker_id, now, lease_s)
+    promotion = promote(counts) if promote is not None and claim is None else None
+    if promotion is not None:
+        claim = take_pruned(connection, counts, promotion, worker_id, now, lease_s)
     if claim is None:
         phase = choose(counts)
         if phase is None:
@@ -94,20 +100,66 @@ def take_queued(
     ).one_or_none()
     if trial is None:
         return None
+    claim = next_attempt(connection, trial, worker_id, now, lease_s)
+    record(connection, study_id, "trial_resumed", now, trial.id, attempt=claim.token)
+    return claim
+
+
+def take_pruned(
+    connection: Connection,
+    counts: Counts,
+    promotion: Promotion,
+    worker_id: int,
+    now: datetime,
+    lease_s: float,
+) -> Claim | None:
+    """Promote a trial, unless somebody else did or its steps would not fit into the budget."""
+    trial = connection.execute(
+        select(Trial)
+        .where(
+            Trial.id == promotion.trial_id,
+            Trial.state == "pruned",
+            Trial.steps == promotion.steps,
+        )
+        .with_for_update(skip_locked=True)
+    ).one_or_none()
+    if trial is None:
+        return None
+    flops = trial.training_flops * promotion.until_steps // promotion.steps
+    more = flops - trial.training_flops
+    if promotion.most_flops is not None and counts.flops + more > promotion.most_flops:
+        return None
+    fields = {"requested_steps": promotion.until, "training_flops": flops, "finished_at": None}
+    claim = next_attempt(connection, trial, worker_id, now, lease_s, **fields)
+    steps = {"from_step": promotion.steps, "until_step": promotion.until_steps}
+    record(
+        connection, trial.study_id, "trial_promoted", now, trial.id, attempt=claim.token, **steps
+    )
+    return replace(claim, until=promotion.until)
+
+
+def next_attempt(
+    connection: Connection,
+    trial: AnyRow,
+    worker_id: int,
+    now: datetime,
+    lease_s: float,
+    **fields: Any,
+) -> Claim:
+    """Start another attempt at a trial that has its architecture."""
     token = trial.attempt + 1
-    set_state(connection, trial.id, "running", None, attempt=token, worker_id=worker_id)
+    set_state(connection, trial.id, "running", None, attempt=token, worker_id=worker_id, **fields)
     start_attempt(
         connection,
-        study_id=study_id,
+        study_id=trial.study_id,
         trial_id=trial.id,
         number=token,
         worker_id=worker_id,
         now=now,
         lease_s=lease_s,
     )
-    record(connection, study_id, "trial_resumed", now, trial.id, attempt=token)
     return Claim(
-        study_id=study_id,
+        study_id=trial.study_id,
         trial_id=trial.id,
         number=trial.number,
         phase=trial.phase,
@@ -118,6 +170,8 @@ def take_queued(
         seed_index=trial.seed_index,
         recipe=trial.recipe,
         role=trial.role,
+        until=trial.requested_steps,
+        promoted_from=trial.steps,
     )
 
 
@@ -188,6 +242,7 @@ def commit(
     flops: int,
     most_flops: float | None,
     splits: Sequence[str],
+    until: int | None,
 ) -> CommitOutcome:
     """Give a reservation its architecture; see `Store.commit`."""
     notes = {"params": params, "attrs": attrs, "study_attrs": study_attrs, "recipe": recipe}
@@ -228,6 +283,7 @@ def commit(
         sampler_params=dict(params),
         sampler_attrs=dict(attrs),
         training_flops=flops,
+        requested_steps=until,
         started_at=now,
     )
     write_blocks(connection, claim, spec)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy import Connection, and_, func, select, update
 
 from search.budget import training_flops
 from search.errors import InputError, NothingThereError
@@ -12,7 +12,8 @@ from search.rows import StudyState, TrialState
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.leases import set_state
-from search.store.measurements import Cost, Evaluation, Probe, Proof
+from search.store.measurements import Cost
+from search.store.results import forget_result
 from search.store.studies import set_study_state
 from search.store.tables import Attempt, Study, Trial
 from search.store.types import AnyRow
@@ -205,9 +206,7 @@ def require_ended(
 
 def queue_again(connection: Connection, study: AnyRow, trial: AnyRow) -> None:
     """Take an ended trial's result away and queue it."""
-    # The next attempt writes these anew.
-    for table in (Evaluation, Cost, Probe, Proof):
-        connection.execute(delete(table).where(table.trial_id == trial.id))
+    forget_result(connection, trial.id)
     set_state(connection, trial.id, "queued", "tried again by hand")
     connection.execute(
         update(Trial)

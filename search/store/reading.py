@@ -41,7 +41,7 @@ def trial_rows(
     if only is not None:
         wanted.append(Trial.id.in_(only))
     study = connection.execute(
-        select(Study.name, Study.objective).where(Study.id == study_id)
+        select(Study.name, Study.objective, Study.spec).where(Study.id == study_id)
     ).one()
     final, newest = aliased(Probe), aliased(Attempt)
     found = connection.execute(
@@ -94,6 +94,7 @@ def trial_rows(
         .order_by(Trial.number)
     ).all()
     metrics = split_metrics(connection, wanted)
+    at_rungs = rung_metrics(connection, study.spec.get("rungs", ()), wanted)
     points = curve_points(connection, study_id, study.objective) if curves else {}
     sums = document_sums(connection, study_id, study.objective) if documents else {}
     return [
@@ -128,6 +129,7 @@ def trial_rows(
             seconds=row.seconds,
             reused_from=row.reused_from,
             curve=tuple(points.get(row.id, ())),
+            rungs=dict(at_rungs.get(row.id, {})),
             params_json=row.sampler_params,
             sampler_attrs=row.sampler_attrs,
             worker=row.worker,
@@ -165,6 +167,22 @@ def split_metrics(
         .where(*wanted)
     ):
         result[trial_id, split][metric] = value
+    return result
+
+
+def rung_metrics(
+    connection: Connection, rungs: Sequence[int], wanted: Sequence[ColumnElement[bool]]
+) -> Mapping[int, dict[int, dict[str, float]]]:
+    """Return metrics on selection at the rungs, by trial and rung; no query without rungs."""
+    result: dict[int, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    if not rungs:
+        return result
+    for trial_id, step, metric, value in connection.execute(
+        select(MetricPoint.trial_id, MetricPoint.step, MetricPoint.metric, MetricPoint.value)
+        .join(Trial, Trial.id == MetricPoint.trial_id)
+        .where(*wanted, MetricPoint.split == "selection", MetricPoint.step.in_(rungs))
+    ):
+        result[trial_id][step][metric] = value
     return result
 
 

@@ -193,7 +193,7 @@ class Store:
         self,
         study_id: int,
         *,
-        states: Collection[TrialState] = ("failed",),
+        states: Collection[TrialState] = operations.RETRIABLE[:1],
         causes: Collection[str] = (),
         numbers: Collection[int] = (),
     ) -> list[operations.Retried]:
@@ -309,11 +309,12 @@ class Store:
         worker: int,
         choose: claiming.Choose,
         resume: claiming.Resume | None = None,
+        promote: claiming.Promote | None = None,
     ) -> Claim | None:
-        """Claim work: a queued trial, or the next number for a phase.
+        """Claim work: a queued trial, one to promote, or the next number for a phase.
 
-        Expired leases are taken back first. A claim with `spec` is a queued trial and runs at
-        once; one without needs `commit`.
+        Expired leases are taken back first. A claim with `spec` is a trial that has one already,
+        and runs at once; one without needs `commit`.
 
         Args:
             study_id: The study.
@@ -322,12 +323,15 @@ class Store:
                 when the budget is used up.
             resume: Whether a queued trial may go on (it is in the counts already); always, by
                 default. A used-up time budget says no.
+            promote: Which trial that ended at a rung is to go on, for the counts; none by default.
 
         Returns:
             None when the budget is used up, or the study is `paused` or `stopped`.
         """
         with self.writing(study_id) as connection:
-            return claiming.reserve(connection, study_id, worker, choose, resume, self.lease_s)
+            return claiming.reserve(
+                connection, study_id, worker, choose, resume, promote, self.lease_s
+            )
 
     def commit(
         self,
@@ -345,6 +349,7 @@ class Store:
         flops: int = 0,
         most_flops: float | None = None,
         splits: Sequence[str] = ("selection",),
+        until: int | None = None,
     ) -> CommitOutcome:
         """Give a reservation its architecture.
 
@@ -362,6 +367,7 @@ class Store:
             flops: Training FLOPs to reserve.
             most_flops: What the study may spend and reserve in all; unlimited by default.
             splits: What the result of another study must have been read on to be taken over.
+            until: The rung at which the training ends at first; `flops` are those up to there.
 
         Returns:
             "running": go on and train. "reused": the row is complete, taken over from another
@@ -390,6 +396,7 @@ class Store:
                 flops=flops,
                 most_flops=most_flops,
                 splits=splits,
+                until=until,
             )
 
     def release(self, claim: Claim, returned: bool, reason: str) -> None:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from search.budget import TRAINING_TO_FORWARD_FLOPS
@@ -83,6 +83,7 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
         for metric, value in message.metrics.items()
         if non_finite(value) is None
     ]
+    is_news = bool(points) and readings[-1].step > last_reading(connection, claim)
     write_points(connection, points)
     if bad:
         step, what = bad[0]
@@ -91,7 +92,7 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
             .where(Trial.id == claim.trial_id, Trial.diverged_at.is_(None))
             .values(diverged_at=step, reason=f"{what} at step {step}")
         )
-    if points:
+    if is_news:
         last = points[-1]["step"]
         now = database_time(connection)
         metrics = {f"{p['split']}.{p['metric']}": p["value"] for p in points if p["step"] == last}
@@ -116,6 +117,14 @@ def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
         if isinstance(message, Resumed):
             columns["resumed_step"] = message.step
     return columns
+
+
+def last_reading(connection: Connection, claim: Claim) -> int:
+    """Return the step of the newest reading that an earlier attempt told; this one repeats them."""
+    if claim.token == 1:
+        return 0
+    newest = select(func.max(MetricPoint.step)).where(MetricPoint.trial_id == claim.trial_id)
+    return connection.execute(newest).scalar_one() or 0
 
 
 def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) -> None:
@@ -147,6 +156,8 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
         environment_id=environment_id(connection, result.environment),
         finished_at=now,
     )
+    if claim.token > 1:
+        forget_result(connection, claim.trial_id)
     # What a diverged network measures says nothing; its curve stays.
     evaluations = {} if outcome == "diverged" else result.evaluations
     write_evaluations(connection, claim, evaluations, result.documents)
@@ -178,6 +189,12 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
         evaluations=evaluations,
     )
     return True
+
+
+def forget_result(connection: Connection, trial_id: int) -> None:
+    """Take a trial's measurements away; the next attempt writes them anew, its curve stays."""
+    for table in (Evaluation, Cost, Probe, Proof):
+        connection.execute(delete(table).where(table.trial_id == trial_id))
 
 
 def judged(connection: Connection, claim: Claim, result: TrialResult) -> tuple[Any, str]:

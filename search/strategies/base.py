@@ -19,12 +19,14 @@ class PastTrial:
 
     Attributes:
         number: Its number in the study.
-        state: ``pruned`` stands for every trial that is known to be bad without a value.
+        state: ``pruned`` stands for every trial that is known to be bad without a value, or that
+            ended at a rung.
         labels: Its architecture; only architectures of the present space are shown.
         values: The objectives in the study's order, for complete trials.
         attrs: The sampler's notes about the trial.
         excesses: How far it is over each limit that only training shows, by the limit's name; 0
             or less is within.
+        at_rung: (step, first objective) of the last rung of a trial that ended at one.
     """
 
     number: int
@@ -33,6 +35,7 @@ class PastTrial:
     values: tuple[float, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     excesses: Mapping[str, float] = field(default_factory=dict)
+    at_rung: tuple[int, float] | None = None
 
     @property
     def value(self) -> float | None:

@@ -119,6 +119,7 @@ def frozen_trial(past: PastTrial, space: Space, cast: dict[str, BaseDistribution
         params=dict(space.params(past.labels) or {}),
         distributions=cast,
         system_attrs=dict(past.attrs),
+        intermediate_values=dict([past.at_rung] if past.at_rung else []),
         constraints=dict(past.excesses),
     )
 

@@ -189,7 +189,8 @@ class Worker:
             if self.stop.reason is not None and is_of_machine(outcome.cause):
                 return Delivery(claim=claim, reason=self.stop.reason)
             return Delivery(claim=claim, failure=outcome)
-        if outcome.outcome == "stopped" and outcome.reason != OUT_OF_TIME:
+        is_promoted = claim.promoted_from is not None
+        if outcome.outcome == "stopped" and (outcome.reason != OUT_OF_TIME or is_promoted):
             # Its place in the budget is kept: the next run takes it up again.
             return Delivery(claim=claim, reason=outcome.reason)
         return Delivery(claim=claim, result=outcome)
