@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from search.answers.arms import arms_of, finalists_of
@@ -261,7 +262,15 @@ def make_answer(
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_plain_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _plain_key(key: Any) -> str:
+    """A key of JSON; the layers of a stack as its notation, such as ``sepconv*2, attention``."""
+    if not isinstance(key, tuple):
+        return str(key)
+    layers = ((label, len([*same])) for label, same in groupby(key))
+    return ", ".join(label if n == 1 else f"{label}*{n}" for label, n in layers)

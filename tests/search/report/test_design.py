@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from simulated import ATTENTION, listed_baselines, question, row
 
+from mixers.notation import parse_architecture
 from search.answers.anova import FTest
 from search.answers.answer import make_answer
 from search.report import design
@@ -127,6 +128,9 @@ def test__to_dict__design__is_plain():
     assert document["kind"] == "full factorial"
     assert [count["n_cheap"] for count in document["counts"]] == [0, 1, 2, 3, 4]
     assert set(document["count_test"]) == {"f", "df1", "df2", "p_value"}
+    own = document["error"]["own"]
+    assert f"{A}*4" in own
+    assert all(len(parse_architecture(notation)) == 4 for notation in own)
 
 
 def test__render__listed_table_of_two_seeds__names_its_error():
