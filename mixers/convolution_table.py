@@ -10,8 +10,46 @@ SHARED = (1, 8, 48)
 
 TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
     "cpu": {
-        "float32": ((("band", "band", "blocks", "blocks"),) * 4,) * 3,
-        "bfloat16": ((("band", "band", "blocks", "blocks"),) * 4,) * 3,
-    },
+        "float32": (
+            (
+                ("band", "direct", "direct", "direct"),
+                ("band", "direct", "direct", "direct"),
+                ("band", "fft", "fft", "fft"),
+                ("band", "fft", "fft", "fft"),
+            ),
+            (
+                ("band", "direct", "direct", "direct"),
+                ("band", "band", "fft", "blocks"),
+                ("band", "band", "fft", "blocks"),
+                ("band", "band", "fft", "fft"),
+            ),
+            (
+                ("band", "band", "direct", "direct"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "fft", "fft"),
+            ),
+        ),
+        "bfloat16": (
+            (
+                ("band", "direct", "direct", "direct"),
+                ("band", "fft", "direct", "direct"),
+                ("band", "fft", "fft", "blocks"),
+                ("band", "fft", "fft", "fft"),
+            ),
+            (
+                ("band", "band", "direct", "direct"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "fft", "fft"),
+            ),
+            (
+                ("band", "band", "direct", "direct"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "blocks", "blocks"),
+                ("band", "band", "blocks", "fft"),
+            ),
+        ),
+    }
 }
 """device -> dtype -> by channels per filter -> by taps -> by tokens."""
