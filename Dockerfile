@@ -1,4 +1,4 @@
-# One image for every job: migrate the store, run a search, read the results.
+# One image for every job: migrate the store, serve it, train its trials, read the results.
 FROM python:3.11-slim
 
 # CPU=1 installs the CPU build of torch first; on a GPU host build with --build-arg CPU= and pip takes the CUDA build.
@@ -17,6 +17,7 @@ RUN if [ -n "$CPU" ]; then pip install --no-cache-dir $TORCH_ARGS "$TORCH"; fi \
 
 USER search
 WORKDIR /home/search
-ENV SEARCH_CACHE_DIR=/home/search/cache
-RUN mkdir -p cache
+# Made here, so that the volumes mounted over them belong to this user.
+ENV SEARCH_CACHE_DIR=/home/search/cache SEARCH_FILES_DIR=/home/search/files
+RUN mkdir -p cache files
 ENTRYPOINT ["search"]

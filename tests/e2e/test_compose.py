@@ -3,15 +3,21 @@
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import spawn
+from command import PROGRAM, Outcome, environment, spawn
 from postgres import Cluster, shared_cluster, why_not
 from ruamel.yaml import YAML
 from tiny_run import own_folders, tiny
+
+from service.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yml"
@@ -37,30 +43,82 @@ def server() -> Cluster:
 
 
 @pytest.mark.postgres
-def test__compose__migrate_run_report__work_with_their_own_commands(
+def test__compose__migrate_token_queue_worker_report__work_with_their_own_commands(
     server: Cluster, tmp_path: Path
 ) -> None:
     stack = services()
     database = server.create_database()
-    variables = stack["run"]["environment"]
-    assert set(variables) == {"SEARCH_STORE", "PGPASSWORD"}
-    store = variables["SEARCH_STORE"]
+    ours = {name: part for name, part in stack.items() if "build" in part}
+    assert all(set(p["environment"]) == {"SEARCH_STORE", "PGPASSWORD"} for p in ours.values())
+    store = stack["worker"]["environment"]["SEARCH_STORE"]
     assert store.startswith("postgresql+psycopg://search@db/search")
     local = store.replace("search@db/search", f"{server.user}@/{database}?host={server.folder}")
     env = {"SEARCH_STORE": local, "PGPASSWORD": "secret-word", **own_folders(tmp_path)}
+    said = []
 
-    migrated = spawn(*words(stack["migrate"]["command"]), cwd=tmp_path, env=env)
-    assert migrated.code == 0, migrated.err
-    command = words(stack["run"]["command"])
-    assert command[command.index("--budget") + 1] == "24"
-    command[command.index("--budget") + 1] = "2"
-    ran = spawn(*command, *tiny(tmp_path), cwd=tmp_path, env=env)
-    assert ran.code == 0, ran.err
-    told = spawn(*words(stack["report"]["command"]), cwd=tmp_path, env=env)
-    assert told.code == 0, told.err
-    assert "default" in told.out
-    said = "".join(outcome.out + outcome.err for outcome in (migrated, ran, told))
-    assert "secret-word" not in said
+    def started(name: str, *more: str) -> Outcome:
+        outcome = spawn(*words(stack[name]["command"]), *more, cwd=tmp_path, env=env)
+        assert outcome.code == 0, (name, outcome.err)
+        said.append(outcome.out + outcome.err)
+        return outcome
+
+    started("migrate")
+    assert len(started("token").out.split()) == 1
+    assert words(stack["queue"]["command"])[-2:] == ["--budget", "24"]
+    started("queue", "--budget", "2", *tiny(tmp_path))
+    assert "2 trials started here" in started("worker", "--until-idle").err
+    assert "default" in started("report").out
+    assert stack["worker-gpu"]["command"] == stack["worker"]["command"]
+    assert "secret-word" not in "".join(said)
+
+
+@pytest.mark.postgres
+def test__compose__service__answers_on_its_port_with_its_own_command(
+    server: Cluster, tmp_path: Path
+) -> None:
+    stack = services()
+    url = server.url(server.create_database())
+    env = {"SEARCH_STORE": url, **own_folders(tmp_path)}
+    assert spawn("upgrade", cwd=tmp_path, env=env).code == 0
+    command = words(stack["service"]["command"])
+    refused = spawn(*command, cwd=tmp_path, env=env)
+    assert refused.code != 0
+    assert "token" in refused.error_line
+    assert spawn(*words(stack["token"]["command"]), cwd=tmp_path, env=env).code == 0
+    inside = stack["service"]["ports"][0].split(":")[-1]
+    assert int(inside) == ServiceSettings().port
+    port = free_port()
+    process = subprocess.Popen(
+        [*PROGRAM, *command, "--port", str(port)],
+        cwd=tmp_path,
+        env=environment(**env),
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert answer_of(f"http://127.0.0.1:{port}/api/v1/health") == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answer_of(url: str) -> int:
+    """The status of a URL, once something listens there."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                status: int = answer.status
+                return status
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 @pytest.mark.postgres
