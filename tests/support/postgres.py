@@ -37,6 +37,27 @@ class Cluster:
     folder: Path
     user: str
 
+    @property
+    def data(self) -> Path:
+        """Folder of the databases."""
+        return self.folder / "data"
+
+    @property
+    def socket(self) -> Path:
+        """The socket that the server listens on."""
+        return self.folder / ".s.PGSQL.5432"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = f"-k {self.folder} -c listen_addresses='' {SPEED}"
+        log = self.folder / "log"
+        control = (self.programs / "pg_ctl", "-D", self.data, "-l", log)
+        run(*control, "-o", options, "-w", "-t", "60", "start")
+
+    def stop(self, mode: str) -> None:
+        """Stop the server: `fast` ends sessions in good order, `immediate` is a crash."""
+        run(self.programs / "pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+
     def create_database(self, template: str = "template0") -> str:
         """Create a database as a copy of another one, empty by default; returns its name."""
         import psycopg
@@ -91,16 +112,15 @@ def cluster() -> Iterator[Cluster]:
         folder = Path(name)
         if os.geteuid() == 0:
             shutil.chown(folder, SERVER_USER)
-        data = folder / "data"
         user = SERVER_USER if os.geteuid() == 0 else getpass.getuser()
+        started = Cluster(programs, folder, user)
+        data = started.data
         run(programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync", "-E", "UTF8")
-        options = f"-k {folder} -c listen_addresses='' {SPEED}"
-        log = folder / "log"
-        run(programs / "pg_ctl", "-D", data, "-l", log, "-o", options, "-w", "-t", "60", "start")
+        started.start()
         try:
-            yield Cluster(programs, folder, user)
+            yield started
         finally:
-            run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            started.stop("immediate")
 
 
 @cache
