@@ -45,8 +45,11 @@ REPORT_TYPES = ("text/plain", "text/markdown", "text/html", "application/json")
 
 def file_of(*types: str) -> dict[str, Any]:
     """OpenAPI's entry of an answer that is a file of one of some types."""
-    string = {"schema": {"type": "string"}}
-    return {"description": "The file.", "content": dict.fromkeys(types, string)}
+    content = {
+        kind: {"schema": {"type": "object" if kind == "application/json" else "string"}}
+        for kind in types
+    }
+    return {"description": "The file.", "content": content}
 
 
 @router.get("/trials", summary="List trials", tags=["trials"], responses=errors())
