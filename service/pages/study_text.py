@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from search.study import StudySpec
-from search.study_file import parse_yaml, plain, to_yaml_text
+from search.study_file import parse_yaml, plain, study_from, to_yaml_text
 from search.study_template import commented_yaml
 from service.problems import ProblemError
 
+SOURCE = "the study"
 START = """\
 # What is left out has its default. Layers are chosen one by one from `choices`.
 encoder:
@@ -38,12 +39,14 @@ def document_of(text: str) -> dict[str, Any]:
     """Reads a study's file.
 
     Raises:
-        InputError: It is no YAML; names the line.
+        InputError: It is no YAML or no valid study; one line a problem, with its line in the text.
         ProblemError: It is no mapping of settings.
     """
-    document = plain(parse_yaml(text, source="the study"))
+    marked = parse_yaml(text, source=SOURCE)
+    document = plain(marked)
     if document is None:
         return {}
     if not isinstance(document, dict):
         raise ProblemError(422, "a study is a mapping of settings, such as 'seed: 1'")
+    study_from(document, source=SOURCE, marked=marked)
     return document

@@ -6,23 +6,27 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import Field
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from mixers.errors import MixerError
 from mixers.registry import mixer_registry
 from search.budget import EXAMPLES
-from search.errors import SearchError
+from search.errors import InputError, SearchError
 from service import schemas
 from service.deps import AccessDep, SettingsDep, StoreDep, Submitter
 from service.pages.study_text import START, document_of, study_text
 from service.pages.tables import study_href
 from service.pages.templating import render
-from service.problems import ProblemError, from_search
+from service.problems import ProblemError, from_search, wrong_fields
 from service.routes import studies
 from service.studies import find
 from service.users import User
 
 router = APIRouter(include_in_schema=False)
+Refused = (ProblemError, SearchError, MixerError, ValidationError)
+RefusedError = ProblemError | SearchError | MixerError | ValidationError
+NAME_RULE = "it may hold letters, digits, blanks and . _ + - and begins with one of the first two"
 
 
 class Draft(schemas.Request):
@@ -44,13 +48,13 @@ def form(
 
 @router.post("/submit/check")
 def check(draft: Draft, store: StoreDep, settings: SettingsDep, user: Submitter) -> HTMLResponse:
-    """What the text means, or every line that is wrong."""
+    """What the text means, or every line that is wrong: both are answers to a check."""
     try:
         spec = schemas.Spec(name=draft.name or None, spec=document_of(draft.text))
         found = studies.validate(spec, store, settings, user)
         studies.checked_budget(draft.budget or None)
     except Refused as error:
-        return _refusal(error, user)
+        return _refusal(error, user, status=200)
     return render("submit_check.html", user, found=found, preview=_preview(found.layers))
 
 
@@ -90,28 +94,30 @@ def submit(
     return JSONResponse({"page": study_href(made.name, made.id)}, response.status_code)
 
 
-Refused = (ProblemError, SearchError, MixerError, ValueError)
-
-
-def _refusal(error: Exception, user: User) -> HTMLResponse:
+def _refusal(error: RefusedError, user: User, status: int | None = None) -> HTMLResponse:
     """Every problem of a draft, one a line."""
-    problem = _problem(error)
+    if isinstance(error, ProblemError):
+        problem = error
+    elif isinstance(error, SearchError | MixerError):
+        problem = from_search(error)
+    else:
+        problem = wrong_fields([_rule(detail) for detail in error.errors()])
     lines = [f"{path}: {message}" if path else message for path, message in problem.errors]
+    if isinstance(error, InputError):
+        lines = str(error).splitlines()
     return render(
         "submit_refused.html",
         user,
-        status=problem.status,
+        status=status or problem.status,
         headers=problem.headers,
         lines=lines or [problem.detail],
     )
 
 
-def _problem(error: Exception) -> ProblemError:
-    if isinstance(error, ProblemError):
-        return error
-    if isinstance(error, SearchError | MixerError):
-        return from_search(error)
-    return ProblemError(422, "the name may hold letters, digits, blanks and . _ + - alone")
+def _rule(detail: ErrorDetails) -> tuple[str, str]:
+    """The field of the form that is wrong, and what it may hold."""
+    field = str(detail["loc"][0])
+    return field, NAME_RULE if field == "name" else detail["msg"]
 
 
 def _preview(layers: list[list[str]]) -> list[dict[str, Any]]:

@@ -147,8 +147,10 @@ class Page:
         return self.browser.call(method, self.session, **params)
 
     def open(self, url: str) -> None:
-        """Goes to an address and waits until it is loaded."""
-        self.call("Page.navigate", url=url)
+        """Goes to an address, as soon as a server listens there, and waits until it is loaded."""
+        end = time.monotonic() + PATIENCE_S
+        while self.call("Page.navigate", url=url).get("errorText") and time.monotonic() < end:
+            time.sleep(0.05)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def value(self, expression: str) -> Any:

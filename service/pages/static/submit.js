@@ -17,20 +17,18 @@ async function show(place, address) {
   try {
     const answer = await send("POST", address, draft());
     place.innerHTML = await answer.text();
-    return answer.ok;
   } catch {
     place.textContent = "The service does not answer; try again.";
-    return false;
   }
 }
 
 async function check() {
   const mine = ++newest;
   const holder = document.createElement("div");
-  const ok = await show(holder, "/submit/check");
+  await show(holder, "/submit/check");
   if (mine !== newest) return;
   checked.replaceChildren(...holder.childNodes);
-  plan.disabled = !ok || !form.budget.value.trim();
+  plan.disabled = !checked.querySelector("[data-valid]") || !form.budget.value.trim();
 }
 
 form.addEventListener("input", () => {
