@@ -21,6 +21,7 @@ from search.limits import excesses, limits_of
 from search.rows import FINAL_STATES, Phase, Promotion, TrialRow
 
 if TYPE_CHECKING:
+    from search.measures import Measure
     from search.study import StudySpec
 
 CUT_PHASE: Phase = "search"
@@ -84,7 +85,9 @@ def at_rung(rows: Sequence[TrialRow], study: StudySpec, level: int) -> tuple[int
     rung = study.rungs[level]
     on_the_way = [row for row in rows if level == 0 or study.rungs[level - 1] in row.rungs]
     diverged = sum(row.state == "diverged" and rung not in row.rungs for row in on_the_way)
-    valued = [(row, point) for row in rows if (point := _point(row, study, rung)) is not None]
+    measures = study.measures
+    pairs = [(row, point_at(row, measures, rung)) for row in rows]
+    valued = [(row, point) for row, point in pairs if point is not None]
     limits = [limit for limit in limits_of(study) if limit.measure.origin == "measured"]
     over = [max((excesses(row, limits) or {}).values(), default=0.0) > 0 for row, _ in valued]
     places = ranks([point for _, point in valued])
@@ -92,12 +95,12 @@ def at_rung(rows: Sequence[TrialRow], study: StudySpec, level: int) -> tuple[int
     return len(valued) + diverged, [valued[i][0] for i in order]
 
 
-def _point(row: TrialRow, study: StudySpec, rung: int) -> Point | None:
-    """The objectives of a trial at a rung, least is best; None unless all are known."""
+def point_at(row: TrialRow, measures: Sequence[Measure], rung: int) -> Point | None:
+    """Returns the objectives of a trial at a rung, least is best; None unless all are known."""
     if rung not in row.rungs:
         return None
     values = []
-    for measure in study.measures:
+    for measure in measures:
         is_metric = measure.origin == "metric"
         value = row.rungs[rung].get(measure.name) if is_metric else measure.value(row)
         if value is None or not math.isfinite(value):
@@ -146,18 +149,19 @@ def crowding(points: Sequence[Point]) -> list[float]:
     """Returns each point's crowding distance in its front: the larger, the lonelier.
 
     It sums, over the objectives, the gap between a point's neighbours as a share of the front's
-    range; the ends of an objective are infinitely far.
+    range; the ends of an objective are infinitely far. An objective in which all are equal adds
+    nothing.
     """
     distances = [0.0] * len(points)
     for objective in range(len(points[0]) if points else 0):
         order = sorted(range(len(points)), key=lambda i: points[i][objective])
         values = [points[i][objective] for i in order]
         extent = values[-1] - values[0]
+        if extent == 0:
+            continue
         distances[order[0]] = distances[order[-1]] = math.inf
-        if extent > 0:
-            for place in range(1, len(order) - 1):
-                gap = values[place + 1] - values[place - 1]
-                distances[order[place]] += gap / extent
+        for place in range(1, len(order) - 1):
+            distances[order[place]] += (values[place + 1] - values[place - 1]) / extent
     return distances
 
 
