@@ -40,7 +40,7 @@ def test__server_stopped_and_started__workers_wait_and_nothing_is_lost(
 def test__network_cut_for_some_seconds__workers_wait_and_nothing_is_lost(server, begun):
     proxy = CutProxy(server.socket)
     try:
-        database = begun.url.split("/")[-1].split("?")[0]
+        database = begun.url.split("?")[0].split("/")[-1]
         begun.start(
             2,
             url=f"postgresql://{server.user}@127.0.0.1:{proxy.port}/{database}",

@@ -86,4 +86,4 @@ class Crew:
         """Leave no process behind."""
         for process in self.processes:
             process.kill()
-            process.wait()
+            process.communicate()

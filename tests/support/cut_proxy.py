@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -15,7 +16,8 @@ class CutProxy:
         self.pairs: list[tuple[socket.socket, socket.socket]] = []
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.threads: list[threading.Thread] = []
+        self._start(self._accept)
 
     def cut(self) -> None:
         """Break every connection, and every new one."""
@@ -24,16 +26,22 @@ class CutProxy:
             for end in pair:
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
-        self.pairs.clear()
 
     def mend(self) -> None:
         """Let connections through again."""
         self.is_cut = False
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and let go of every connection."""
         self.cut()
+        with contextlib.suppress(OSError):
+            self.server.shutdown(socket.SHUT_RDWR)
         self.server.close()
+        for thread in self.threads:
+            thread.join(timeout=10)
+        for pair in self.pairs:
+            for end in pair:
+                end.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -46,7 +54,11 @@ class CutProxy:
                 upstream.connect(str(self.target))
                 self.pairs.append((client, upstream))
                 for source, sink in ((client, upstream), (upstream, client)):
-                    threading.Thread(target=pass_on, args=(source, sink), daemon=True).start()
+                    self._start(pass_on, source, sink)
+
+    def _start(self, target: Callable[..., None], *arguments: object) -> None:
+        self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
+        self.threads[-1].start()
 
 
 def pass_on(source: socket.socket, sink: socket.socket) -> None:
