@@ -28,7 +28,17 @@ BLOCK = re.compile(r"^([ ]*)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`(search [a-z][^`]*)`")
 OURS = ("mixers", "search", "service")
 GLOBAL_OPTIONS = {"--debug", "--help"}  # may stand behind any command
-OTHER_PROGRAMS = {"curl", "docker", "pip", "pytest", "git", "uv", "createdb"}
+OTHER_PROGRAMS = {
+    "curl",
+    "docker",
+    "docker-compose",
+    "sbatch",
+    "pip",
+    "pytest",
+    "git",
+    "uv",
+    "createdb",
+}
 
 
 def name_of(page: Path) -> str:
