@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine
 
+from search.codes import distinct_codes
 from search.errors import StoreError
 from search.routes import route_document
 from search.rows import (
@@ -463,7 +464,7 @@ class Store:
     def rows(
         self, study: str | int, *, curves: bool = True, documents: bool = False
     ) -> list[TrialRow]:
-        """Return every trial of a study by number.
+        """Return every trial of a study by number, with codes that tell its stacks apart.
 
         Args:
             study: The study.
@@ -474,8 +475,10 @@ class Store:
         with self.reading() as connection:
             study_id = studies.find_study(connection, study)
             if not curves and not documents:
-                return self.known.rows(connection, study_id)
-            return reading.trial_rows(connection, study_id, curves=curves, documents=documents)
+                return distinct_codes(self.known.rows(connection, study_id))
+            return distinct_codes(
+                reading.trial_rows(connection, study_id, curves=curves, documents=documents)
+            )
 
     def trial(self, trial_id: int) -> dict[str, Any]:
         """Return all that is known about a trial, as JSON values.
