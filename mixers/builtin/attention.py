@@ -11,6 +11,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from mixers.base import TokenMixer, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
 
+LONG = 512
+"""Tokens from which on a CPU reads copied heads sooner than heads that lie 3 D apart."""
+
 
 class AttentionConfig(MixerConfig):
     """Config of `attention`.
@@ -88,7 +91,10 @@ class Attention(TokenMixer[AttentionConfig]):
         x = zero_padding(x, mask)
         batch, seq_len, d_model = x.shape
         heads = self.qkv(x).view(batch, seq_len, 3, self.n_heads, -1)
-        query, key, value = heads.permute(2, 0, 3, 1, 4).unbind(0)
+        heads = heads.permute(2, 0, 3, 1, 4)
+        if x.device.type == "cpu" and seq_len >= LONG:
+            heads = heads.contiguous()
+        query, key, value = heads.unbind(0)
         if self.config.rotary:
             turn = rotation(seq_len, query.shape[-1], like=x)
             query, key = rotate(query, turn), rotate(key, turn)
