@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from search.observer import RunObserver, RunOutcome
     from search.rows import StudyRow
     from search.space import Labels
+    from search.store.readable import ReadableStore
     from search.store.repo import Store
     from search.study import StudySpec
 
@@ -128,17 +129,17 @@ def run_stages(
     return None
 
 
-def derived_studies(store: Store, base: StudyRow) -> list[StudyRow]:
+def derived_studies(store: ReadableStore, base: StudyRow) -> list[StudyRow]:
     """Returns the studies derived from a study, oldest first."""
     return [row for row in store.studies() if row.base == base.name]
 
 
-def newest(store: Store, base: StudyRow) -> dict[str, StudyRow]:
+def newest(store: ReadableStore, base: StudyRow) -> dict[str, StudyRow]:
     """Returns the newest derived study of each purpose."""
     return {row.purpose: row for row in derived_studies(store, base) if row.purpose}
 
 
-def derived_rows(store: Store, base: StudyRow) -> list[Derived]:
+def derived_rows(store: ReadableStore, base: StudyRow) -> list[Derived]:
     """Reads the newest derived study of each purpose for the answer of its base.
 
     Raises:
@@ -148,7 +149,7 @@ def derived_rows(store: Store, base: StudyRow) -> list[Derived]:
     return [as_derived(store, purpose, row, spec_of(row)) for purpose, row in found]
 
 
-def as_derived(store: Store, purpose: str, row: StudyRow, study: StudySpec) -> Derived:
+def as_derived(store: ReadableStore, purpose: str, row: StudyRow, study: StudySpec) -> Derived:
     """Reads one derived study."""
 
     def at_its_sizes(labels: Labels) -> Labels:

@@ -167,6 +167,8 @@ class StudyDocument(StudySummary):
     space_revision: int = Field(description="Rises when a mixer's version changes.")
     plugins: dict[str, list[str]] = Field(description="Distribution and version by mixer kind.")
     states: dict[str, int] = Field(description="Trials by state.")
+    attrs: dict[str, Any] = Field(description="A sampler's notes, and the hash of the data.")
+    looks: list[int] = Field(description="Confirmation trials at each answer that read them.")
     last_event: int = Field(description="Id of its newest event, to follow from.")
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from search.answers.answer import Answer
     from search.rows import StudyRow, TrialRow
-    from search.store.repo import Store
+    from search.store.readable import ReadableStore
 
 
-def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" = None) -> "Answer":
+def answer_of(
+    store: "ReadableStore", study: "StudyRow", rows: "list[TrialRow] | None" = None
+) -> "Answer":
     """Answer a study from its trials, and count that as a look at them.
 
     Args:
@@ -34,7 +36,7 @@ def answer_of(store: "Store", study: "StudyRow", rows: "list[TrialRow] | None" =
     )
 
 
-def look_at(store: "Store", study: "StudyRow", rows: "list[TrialRow]") -> int:
+def look_at(store: "ReadableStore", study: "StudyRow", rows: "list[TrialRow]") -> int:
     """Return which look at a study's confirmation this is, from 1.
 
     Reading the same trials again is the same look, and so is reading none. It is kept, so that the
@@ -54,7 +56,7 @@ def look_at(store: "Store", study: "StudyRow", rows: "list[TrialRow]") -> int:
     return len(before) + (not before or confirmed > before[-1])
 
 
-def _device(store: "Store", rows: "list[TrialRow]") -> str | None:
+def _device(store: "ReadableStore", rows: "list[TrialRow]") -> str | None:
     """Where the newest finished trial was measured."""
     timed = [row.id for row in rows if row.state == "completed" and row.latency_s is not None]
     if not timed:

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.numbers import decimals
-from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgument
+from search.cli.options import (
+    DEFAULT_STORE,
+    JsonOption,
+    ServerOption,
+    StoreOption,
+    StudyArgument,
+)
 from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
@@ -17,6 +23,7 @@ if TYPE_CHECKING:
 def best(
     study: StudyArgument = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     spec: Annotated[
         bool,
         typer.Option("--spec", help="Print its encoder spec alone, as `search probe` reads it."),
@@ -25,9 +32,9 @@ def best(
 ) -> None:
     """Show the architecture that a study picks, and how it stands against its rivals."""
     from search.cli.answering import answer_of, require_finished
-    from search.cli.opening import find_study, open_store
+    from search.cli.opening import find_study, open_reader
 
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         found = find_study(opened, study)
         rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from search.rows import StudyRow, TrialRow
+    from search.store.readable import ReadableStore
     from search.store.repo import Store
     from search.study import StudySpec
 
@@ -30,7 +31,32 @@ def open_store(url: str) -> "Iterator[Store]":
         yield store
 
 
-def find_study(store: "Store", name: str | None) -> "StudyRow":
+@contextmanager
+def open_reader(url: str, server: str | None) -> "Iterator[ReadableStore]":
+    """Open an existing store to be read, here or behind a service.
+
+    Args:
+        url: What `--store` was given.
+        server: What `--server` was given.
+
+    Raises:
+        InputError: If the address is wrong, or the service refuses the token.
+        StoreError: If the store or the service cannot be used.
+        NothingThereError: If there is no store yet.
+    """
+    if server is None:
+        with open_store(url) as store:
+            yield store
+        return
+    import os
+
+    from search.remote import RemoteStore
+
+    with RemoteStore(server, os.environ.get("SEARCH_TOKEN") or None) as remote:
+        yield remote
+
+
+def find_study(store: "ReadableStore", name: str | None) -> "StudyRow":
     """Return the study of this name, or the only one that is not derived when no name is given.
 
     Raises:
@@ -50,7 +76,7 @@ def find_study(store: "Store", name: str | None) -> "StudyRow":
     return studies[0]
 
 
-def find_trial(store: "Store", study: "StudyRow", number: int) -> "TrialRow":
+def find_trial(store: "ReadableStore", study: "StudyRow", number: int) -> "TrialRow":
     """Return the trial of this number within a study.
 
     Raises:

@@ -16,6 +16,15 @@ StoreOption = Annotated[
         help="Where trials are kept: an SQLAlchemy URL or the path of an SQLite file.",
     ),
 ]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        envvar="SEARCH_SERVER",
+        metavar="URL",
+        help="Read from `search serve` there instead; SEARCH_TOKEN holds the token.",
+    ),
+]
 StudyArgument = Annotated[
     str | None,
     typer.Argument(

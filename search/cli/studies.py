@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from search.cli.numbers import decimals
-from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgument
+from search.cli.options import (
+    DEFAULT_STORE,
+    JsonOption,
+    ServerOption,
+    StoreOption,
+    StudyArgument,
+)
 from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
 if TYPE_CHECKING:
@@ -15,12 +21,14 @@ if TYPE_CHECKING:
 SHOWN_TRIALS = 50
 
 
-def ls(store: StoreOption = DEFAULT_STORE, json: JsonOption = False) -> None:
+def ls(
+    store: StoreOption = DEFAULT_STORE, server: ServerOption = None, json: JsonOption = False
+) -> None:
     """List the studies of a store."""
-    from search.cli.opening import open_store
+    from search.cli.opening import open_reader
     from search.errors import NothingThereError
 
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         studies = opened.studies()
         place = opened.url
     if json:
@@ -60,17 +68,18 @@ def show(
         ),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, metavar="N", help="Show the last N trials.")
     ] = SHOWN_TRIALS,
     json: JsonOption = False,
 ) -> None:
     """Show a study with its trials, or one trial in full."""
-    from search.cli.opening import find_study, find_trial, open_store
+    from search.cli.opening import find_study, find_trial, open_reader
     from search.cli.trial import trial_text
 
     name, number = study_and_trial(study, trial)
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         found = find_study(opened, name)
         if number is not None:
             document = opened.trial(find_trial(opened, found, number).id)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
 from search.errors import InputError, NothingThereError
-from search.rows import Phase, TrialState
+from search.rows import Phase, TrialRow, TrialState
 from search.store.repo import Store
 from search.store.views import LEADERBOARD, TRIALS_FLAT, find_view
 from service.deps import AnswersDep, Reader, StoreDep
@@ -78,6 +78,14 @@ def list_trials(
     )
     items = [TrialSummary.model_validate(row) for row in rows]
     return Page(items=items, total=total, page=page, page_size=page_size)
+
+
+@router.get("/rows", summary="All trials at once", tags=["trials"], responses=errors())
+def rows(
+    study: StudyPath, store: StoreDep, user: Reader, curves: bool = True, documents: bool = False
+) -> list[TrialRow]:
+    """Every trial as the answers need it, for clients that work them out themselves."""
+    return store.rows(find(store, study).name, curves=curves, documents=documents)
 
 
 @router.get(

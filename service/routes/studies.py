@@ -236,6 +236,8 @@ def document(store: Store, row: StudyRow) -> StudyDocument:
             "space_revision": row.space_revision,
             "plugins": {kind: list(owner) for kind, owner in row.plugins.items()},
             "states": state_counts(store, row.id),
+            "attrs": dict(row.attrs),
+            "looks": list(store.looks(row.id)),
             "last_event": last_event(store, row.id),
         }
     )
