@@ -128,7 +128,7 @@ def table(
             wanted = {"stack": stack, **facts, "learning_rate": rate}
             found = [row for row in rows if wanted.items() <= row.items()]
             found.sort(key=lambda row: row["seed"])
-            seconds += [row["seconds"] for row in found]
+            seconds += [row["seconds"] for row in found if row["seconds"] is not None]
             cells.append(", ".join(accuracy_text(row["accuracy"]) for row in found))
         spent = f"{min(seconds):.0f} to {max(seconds):.0f}" if seconds else ""
         lines.append(f"| `{stack}` | {' | '.join(cells)} | {spent} |")

@@ -3,7 +3,7 @@
 MQAR, after Arora et al. 2023 (arXiv 2312.04927, "Zoology"). It is attention's home ground: where
 the answer stands is known only from the tokens, so no layer whose weights do not depend on them
 can fetch it. Stacks of such layers can still do without, by comparing everything with everything
-in their feed-forward layers, as long as there are few pairs at places that they know.
+in their feed-forward layers, as long as there are few pairs.
 
 An example is made of pairs and queries: ``k1 v1 k2 v2 ... kP vP`` and then, scattered over the rest
 of the sequence, each key once more. The target at such a query is the value of its key. Keys,
