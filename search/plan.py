@@ -15,44 +15,22 @@ from search.answers.family import FIRST_LEVEL
 from search.answers.intervals import provable, runs_needed
 from search.baselines import baselines
 from search.budget import Budget, training_flops
-from search.errors import InputError, NothingThereError, RunFailedError
+from search.errors import InputError, NothingThereError
 from search.finalists import repeats_of_first
 from search.listed import is_listed, n_stacks, n_trainings
-from search.messages import TrialFailure
 from search.phases import left_out, n_runs, quotas
 from search.rows import Phase, TrialRow
-from search.space import Labels, Space
+from search.space import Labels
+from search.stack_costs import StackCost, cost_of, extremes
 from search.sweep import Sweep
 
 if TYPE_CHECKING:
-    from mixers.config import MixerConfig
-    from mixers.spec import EncoderSpec
-    from search.runners import InProcessRunner, SlotRunner
     from search.store.repo import Store
     from search.study import StudySpec
 
 FEWEST_REPEATS = 2
 FEWEST_DEGREES = 2
 SHORT_BASELINE_PLACE = 5
-
-
-@dataclass(frozen=True)
-class StackCost:
-    """What one architecture costs.
-
-    Attributes:
-        notation: The stack.
-        flops: Forward FLOPs of one sequence.
-        step_s: Seconds of a training step, measured.
-        trial_s: Seconds of a whole trial, from the parts measured.
-        peak_memory_bytes: Peak memory of the training process.
-    """
-
-    notation: str
-    flops: int
-    step_s: float
-    trial_s: float
-    peak_memory_bytes: int
 
 
 @dataclass(frozen=True)
@@ -250,48 +228,6 @@ def repeat_sd(rows: Iterable[TrialRow], objective: str) -> tuple[float, int]:
         return 0.0, 0
     squares = sum(statistics.variance(values) * (len(values) - 1) for values in repeated)
     return math.sqrt(squares / degrees), degrees
-
-
-def extremes(study: StudySpec) -> tuple[tuple[MixerConfig, ...], tuple[MixerConfig, ...]]:
-    """Returns the stacks of the most and of the fewest FLOPs in the study's space."""
-    from mixers.cost import count_flops
-    from mixers.notation import parse_architecture
-    from mixers.registry import mixer_registry
-
-    sizes = {"d_model": study.encoder.d_model, "seq_len": study.sizes.max_seq_len}
-
-    def flops(config: MixerConfig) -> int:
-        return mixer_registry.load(config.kind).flops(config, **sizes)
-
-    if study.space.architectures:
-        listed = [parse_architecture(notation) for notation in study.space.architectures]
-        listed.sort(key=lambda stack: count_flops(study.encoder_spec(stack)))
-        return listed[-1], listed[0]
-    layers = [tuple(layer.values()) for layer in Space.of(study).layers]
-    return tuple(max(c, key=flops) for c in layers), tuple(min(c, key=flops) for c in layers)
-
-
-def cost_of(study: StudySpec, spec: EncoderSpec, bench: SlotRunner | InProcessRunner) -> StackCost:
-    """Times one stack.
-
-    Raises:
-        RunFailedError: It cannot be trained.
-    """
-    from mixers.cost import count_flops
-
-    timing = bench.time_steps(spec)
-    if isinstance(timing, TrialFailure):
-        raise RunFailedError(f"{spec.notation}: {timing.message}")
-    training = study.training
-    return StackCost(
-        notation=spec.notation,
-        flops=count_flops(spec),
-        step_s=timing.step_s,
-        trial_s=timing.step_s * training.steps
-        + timing.evaluation_s * training.validations
-        + timing.rest_s,
-        peak_memory_bytes=timing.peak_memory_bytes,
-    )
 
 
 def earlier(store: Store | None, name: str) -> tuple[list[TrialRow], float]:

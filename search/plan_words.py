@@ -13,7 +13,8 @@ from search.space import Space
 from search.sweep import Sweep
 
 if TYPE_CHECKING:
-    from search.plan import Plan, StackCost
+    from search.plan import Plan
+    from search.stack_costs import StackCost
     from search.study import StudySpec
 
 MEGABYTE = 1e6

@@ -9,9 +9,10 @@ from search.budget import Budget
 from search.errors import InputError
 from search.listed import default_budget, n_trainings, stacks
 from search.phases import Agenda, next_phase
-from search.plan import StackCost, extremes, make_plan
+from search.plan import make_plan
 from search.plan_words import plan_lines
 from search.rows import Counts
+from search.stack_costs import StackCost, extremes
 from search.study_file import study_from
 
 LISTED = {"name": "listed", "options": {"seeds": 3}}

@@ -7,8 +7,9 @@ from scipy import stats
 
 from search.budget import Budget
 from search.errors import InputError
-from search.plan import StackCost, extremes, make_plan, plan_study, repeat_sd, smallest_effect
+from search.plan import make_plan, plan_study, repeat_sd, smallest_effect
 from search.rows import TrialRow
+from search.stack_costs import StackCost, extremes
 from search.study_file import study_from
 
 DEAR = StackCost("attention*4", 4000, step_s=0.2, trial_s=60.0, peak_memory_bytes=9)

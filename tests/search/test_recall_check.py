@@ -12,10 +12,11 @@ from search import recall_check
 from search.budget import Budget
 from search.derived import derived_studies
 from search.own_objective import ObjectiveRunner
-from search.plan import StackCost, make_plan
+from search.plan import make_plan
 from search.plan_words import plan_lines
 from search.recall import TRAINING, short_recall
 from search.recall_check import check_recall, is_wanted
+from search.stack_costs import StackCost
 from search.stopping import StopFlag
 from search.study_file import study_from
 from search.study_template import commented_yaml

@@ -82,7 +82,8 @@ TRAPS = [{"kind": "faults.trap", "fault": "raises", "at": at} for at in (1, 2)]
 
 def test__run_study__flops_budget__is_reserved_and_never_exceeded(store):
     from mixers.cost import count_flops
-    from search.plan import extremes, flops_of
+    from search.plan import flops_of
+    from search.stack_costs import extremes
 
     spec = study("none")
     dear = max(count_flops(spec.encoder_spec(mixers)) for mixers in extremes(spec))
