@@ -1,6 +1,6 @@
 """Times the store: bookkeeping of a trial, and reading among many.
 
-    PYTHONPATH=tests/support python -m benchmarks.store [--trials N] [--store URL]
+    PYTHONPATH=tests/support python -m benchmarks.store [--trials N ...] [--store URL]
 
 Fills a new store with made-up trials of 12 layers, then prints the median, the smallest and the
 largest time of each call. `cpu` is the processor time of this process, which a busy machine
@@ -14,16 +14,23 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import store_factory as factory
 from sqlalchemy import insert, text
 
+from search.export import export_view
+from search.phases import Ask
+from search.phases.exploration import SearchPhase
+from search.space import Space
 from search.store.measurements import Cost, Evaluation, MetricPoint, Probe
 from search.store.repo import Store
 from search.store.studies import newest_revision
 from search.store.summary import rebuild_front
 from search.store.tables import Architecture, Trial, TrialBlock
+from search.strategies import make_strategy
 
 N_LAYERS = 12
 KINDS = ("attention", "sepconv", "average")
@@ -161,19 +168,23 @@ def show(name: str, times: list[dict[str, float]]) -> None:
 def main() -> None:
     """Fill, time, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--trials", type=int, nargs="+", default=[10_000])
     parser.add_argument("--store", default=None, help="an empty place; a temporary file by default")
     parser.add_argument("--repeat", type=int, default=20)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = options.store or f"sqlite:///{folder}/search.db"
-        with Store.open(url) as store:
-            measure(store, options.trials, options.repeat)
+    for n_trials in options.trials:
+        with tempfile.TemporaryDirectory() as folder:
+            url = options.store or f"sqlite:///{folder}/search.db"
+            with Store.open(url) as store:
+                measure(store, n_trials, options.repeat, folder)
 
 
-def measure(store: Store, n_trials: int, repeat: int) -> None:
+def measure(store: Store, n_trials: int, repeat: int, folder: str) -> None:
     """Print the table of one store."""
-    study = factory.study_spec(encoder={"d_model": 32, "n_layers": N_LAYERS, "d_ff": 64})
+    study = factory.study_spec(
+        encoder={"d_model": 32, "n_layers": N_LAYERS, "d_ff": 64},
+        space={"choices": list(KINDS)},
+    )
     worker = store.register_worker()
     heading = f"{'median':>8} {'least':>8} {'most':>8}"
     print(f"{'ms':<42} | {heading} (wall) | {heading} (cpu)")
@@ -201,11 +212,37 @@ def measure(store: Store, n_trials: int, repeat: int) -> None:
         "layer_effects": lambda: store.query("SELECT * FROM layer_effects WHERE study = 'filled'"),
         "study with its counts": lambda: store.study("filled"),
         "one trial": lambda: store.trial(1),
-        "rows without curves": lambda: store.rows("filled", curves=False),
+        "export of trials_flat as CSV": lambda: export_view(
+            store, Path(folder) / "trials.csv", study="filled"
+        ),
+        "all rows with curves": lambda: store.rows("filled"),
+        "all rows for a claim, one of them new": lambda: new_row(store, study_id, worker),
     }
     for name, call in reads.items():
         call()
-        show(name, [timed(call) for _ in range(3 if name.startswith("rows") else repeat)])
+        slow = name.startswith(("all rows", "export"))
+        show(name, [timed(call) for _ in range(3 if slow else repeat)])
+    for name in ("random", "tpe"):
+        show(f"proposal among {n_trials}: {name}", proposals(store, study, study_id, name))
+
+
+def new_row(store: Store, study_id: int, worker: int) -> None:
+    """Read all rows as a claim does after one trial was reserved."""
+    factory.reserve(store, study_id, worker)
+    store.rows(study_id, curves=False)
+
+
+def proposals(
+    store: Store, study: Any, study_id: int, strategy: str, n: int = 3
+) -> list[dict[str, float]]:
+    """Return the times of asking the search's phase, after a first time that is not counted."""
+    phase = SearchPhase(study, Space.of(study), make_strategy(strategy, {}, 0))
+    times = []
+    for turn in range(n + 1):
+        rows = store.rows(study_id, curves=False)
+        number = rows[-1].number + 1 + turn
+        times.append(timed(partial(phase.choose, rows, Ask(number))))
+    return times[1:]
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from search.rows import (
     VerdictRow,
 )
 from search.store import (
+    artifacts,
     claiming,
     leases,
     merging,
@@ -458,6 +459,33 @@ class Store:
         """
         with self.writing(claim.study_id) as connection:
             return results.fail(connection, claim, failure)
+
+    def add_artifact(
+        self,
+        trial_id: int,
+        kind: str,
+        uri: str,
+        *,
+        sha256: str | None = None,
+        size_bytes: int | None = None,
+    ) -> int:
+        """Note a file that belongs to a trial; returns its id.
+
+        Args:
+            trial_id: The trial.
+            kind: What it is: `checkpoint`, `log` or `export`.
+            uri: Where it lies, by its path below the folder of the store's files. What lay there
+                before is no artifact any more.
+            sha256: Hash of its content.
+            size_bytes: Its size.
+
+        Raises:
+            NothingThereError: There is no such trial.
+        """
+        with self.writing() as connection:
+            return artifacts.add(
+                connection, trial_id, kind, uri, sha256=sha256, size_bytes=size_bytes
+            )
 
     # Reading
 

@@ -355,6 +355,18 @@ def test__busy_s__worker_died__stops_with_its_lease_although_nobody_took_it_back
     assert store.study("demo").busy_s == pytest.approx(store.lease_s, abs=2)
 
 
+def test__busy_s__another_worked_on_after_one_was_lost__counts_to_its_end(store, study_id, worker):
+    store_factory.claim_and_commit(store, study_id, worker, "attention*2")  # lost after 90 s
+    other = store_factory.claim_and_commit(store, study_id, worker, "sepconv*2")
+    for _ in range(2):
+        let_pass(store, 80)
+        assert store.heartbeat(other)
+    store.finish(other, store_factory.result())
+    assert store.study("demo").busy_s == pytest.approx(160, abs=3)
+    assert store.reap() == 1
+    assert store.study("demo").busy_s == pytest.approx(160, abs=3)
+
+
 def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, worker):
     def busy():
         return store.study("demo").busy_s

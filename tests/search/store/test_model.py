@@ -24,12 +24,14 @@ from hypothesis.stateful import (
 from sqlalchemy import literal, select
 
 from search.retries import MOST_ATTEMPTS
+from search.rows import Promotion
 from search.store import engine
 from search.store.reading import trial_rows
 from search.store.tables import Attempt
 from search.store.types import UtcDateTime
 
 BUDGET = 6
+STEPS = 300
 ARCHITECTURES = ("attention*2", "sepconv*2", "sepconv, attention")
 SPECS = {notation: store_factory.encoder_spec(notation) for notation in ARCHITECTURES}
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -142,10 +144,35 @@ class StoreMachine(RuleBasedStateMachine):
             assert claim.trial_id not in self.trials
             assert (claim.number, claim.spec) == (number, None)
             trial = self.trials[claim.trial_id] = ModelTrial(number)
+        return self.attempted(claim, trial)
+
+    def attempted(self, claim, trial):
         expires = self.now + timedelta(seconds=self.store.lease_s)
         trial.attempts.append(ModelAttempt(self.now, expires))
         assert claim.token == len(trial.attempts)
         return claim
+
+    @precondition(lambda self: any(trial.state == "pruned" for trial in self.trials.values()))
+    @rule(target=claims, is_early=st.booleans())
+    def promote(self, is_early):
+        pruned = [key for key, trial in self.trials.items() if trial.state == "pruned"]
+        wanted = Promotion(trial_id=pruned[0], steps=STEPS - is_early, until=None, until_steps=900)
+        claim = self.store.reserve(
+            self.study,
+            self.worker,
+            lambda counts: None,
+            lambda counts: False,
+            lambda counts: wanted,
+        )
+        if not self.resting:
+            self.take_back()
+        if self.resting or is_early:
+            assert claim is None
+            return multiple()
+        trial = self.trials[pruned[0]]
+        assert (claim.trial_id, claim.promoted_from) == (pruned[0], STEPS)
+        trial.state = "running"
+        return self.attempted(claim, trial)
 
     @rule(
         claim=claims,
@@ -176,12 +203,12 @@ class StoreMachine(RuleBasedStateMachine):
             attempt.expires = self.now + timedelta(seconds=self.store.lease_s)
             assert state == ("paused" if self.resting else "running")
 
-    @rule(claim=claims, outcome=st.sampled_from(["completed", "diverged"]))
+    @rule(claim=claims, outcome=st.sampled_from(["completed", "diverged", "pruned"]))
     def finish(self, claim, outcome):
         trial = self.trials.get(claim.trial_id)
         if trial is None or trial.state == "proposed":
             return
-        done = self.store.finish(claim, store_factory.result(outcome=outcome))
+        done = self.store.finish(claim, store_factory.result(outcome=outcome, steps=STEPS))
         attempt = trial.attempts[claim.token - 1]
         if attempt.ended is None:
             assert done

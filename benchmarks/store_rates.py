@@ -1,0 +1,164 @@
+"""Times claims, ends and signs of life in a store, beside Optuna's own database storage.
+
+    PYTHONPATH=tests/support python -m benchmarks.store_rates [--trials N] [--threads N]
+
+Without `--store` it starts a PostgreSQL server of its own, which is gone afterwards. Architectures
+are drawn before the clock starts, so the rates are of the store alone. Targets: reserve and commit
+at 100 a second, 200 workers' signs of life for less than 5 % of a core.
+"""
+
+import argparse
+import itertools
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import store_factory as factory
+
+from benchmarks.store import KINDS, N_LAYERS
+from search.rows import Claim
+from search.store.repo import Store
+
+WORKERS = 200
+BEAT_S = 15.0
+READINGS = 3
+LEASE_S = 3600.0  # none runs out, however busy the machine is
+STUDY = factory.study_spec(encoder={"d_model": 32, "n_layers": N_LAYERS, "d_ff": 64})
+
+
+def drawn(n: int) -> Iterator[Any]:
+    """Yield the specs of n different architectures, in random order."""
+    every = list(itertools.islice(itertools.product(KINDS, repeat=N_LAYERS), 40 * n))
+    for kinds in random.Random(0).sample(every, n):
+        yield factory.encoder_spec(", ".join(kinds), STUDY)
+
+
+def claim(store: Store, study_id: int, worker: int, spec: Any) -> Claim:
+    """Reserve and commit one trial."""
+    made = factory.reserve(store, study_id, worker)
+    outcome = store.commit(made, spec, seed=0, seed_index=0, training_key="rates", flops=10**12)
+    assert outcome == "running", outcome
+    return made
+
+
+def trial(store: Store, study_id: int, worker: int, spec: Any) -> None:
+    """Do all that a trial costs a store."""
+    made = claim(store, study_id, worker, spec)
+    messages = factory.reports(2.5, validations=READINGS)
+    for start in range(0, len(messages), 2):
+        assert store.report(made, messages[start : start + 2])
+    assert store.finish(made, factory.result(2.5))
+
+
+def rate(name: str, call: Callable[[Any], Any], arguments: list[Any], threads: int) -> None:
+    """Print how many calls a second some threads make together."""
+    cpu, started = time.process_time(), time.perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        done = len(list(pool.map(call, arguments)))
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    print(
+        f"| {name} | {threads} | {done / seconds:,.0f} | {1e3 * seconds / done:.1f} "
+        f"| {1e3 * cpu / done:.1f} |",
+        flush=True,
+    )
+
+
+def beats(store: Store, study_id: int, rounds: int = 5) -> None:
+    """Print what the signs of life of many workers cost."""
+    worker = store.register_worker()
+    held = [claim(store, study_id, worker, spec) for spec in drawn(WORKERS)]
+    server = server_seconds(store)
+    cpu, started = time.process_time(), time.perf_counter()
+    for _ in range(rounds):
+        assert all(store.heartbeat(made) for made in held)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+    served = server_seconds(store) - server
+    n = rounds * WORKERS
+    share = 100 * WORKERS / BEAT_S * (cpu + served) / n
+    print(
+        f"\n{WORKERS} workers, a sign of life every {BEAT_S:.0f} s: {1e3 * seconds / n:.2f} ms "
+        f"each ({1e3 * cpu / n:.2f} ms of processor time here, {1e3 * served / n:.2f} ms in the "
+        f"server): {share:.1f} % of a core in all"
+    )
+
+
+def server_seconds(store: Store) -> float:
+    """Return the processor time of the connections' server processes; 0 for SQLite."""
+    if store.address.is_sqlite:
+        return 0.0
+    ticks = 0
+    for row in store.query("SELECT pid FROM pg_stat_activity WHERE backend_type IS NOT NULL").rows:
+        try:
+            fields = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / 100
+
+
+def optuna_trials(url: str, n: int) -> None:
+    """Print the rate of the same trials in Optuna's storage: random search, three reports."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = optuna.storages.RDBStorage(url)
+    study = optuna.create_study(storage=storage, sampler=optuna.samplers.RandomSampler(0))
+
+    def one(_: int) -> None:
+        asked = study.ask()
+        for layer in range(N_LAYERS):
+            asked.suggest_categorical(f"layer_{layer}", KINDS)
+        for step in range(READINGS):
+            asked.report(2.5 + step, step)
+        study.tell(asked, 2.5)
+
+    rate("a trial in Optuna's RDBStorage", one, list(range(n)), 1)
+
+
+def main() -> None:
+    """Time and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--store", default=None, help="an empty place; own PostgreSQL by default")
+    parser.add_argument("--optuna", default=None, help="an empty place for Optuna's tables")
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--threads", type=int, default=8)
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        url, other = options.store, options.optuna
+        if url is None:
+            from postgres import cluster
+
+            server = stack.enter_context(cluster())
+            url = server.url(server.create_database())
+            name = server.create_database()
+            other = f"postgresql+psycopg://{server.user}@/{name}?host={server.folder}"
+        store = stack.enter_context(Store.open(url, lease_s=LEASE_S))
+        measure(store, other or f"sqlite:///{folder}/optuna.db", options.trials, options.threads)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(f"\npeak memory {used.ru_maxrss / 1024:.0f} MB")
+
+
+def measure(store: Store, optuna_url: str, n: int, threads: int) -> None:
+    """Print the table of one store."""
+    worker = store.register_worker()
+    print("| | threads | a second | ms each | processor ms each |\n|---|---|---|---|---|")
+    for count in sorted({1, threads}):
+        study_id = store.ensure_study(f"claims-{count}", STUDY, factory.PLUGINS).id
+        rate("reserve and commit", partial(claim, store, study_id, worker), list(drawn(n)), count)
+    for count in sorted({1, threads}):
+        study_id = store.ensure_study(f"trials-{count}", STUDY, factory.PLUGINS).id
+        rate("a whole trial", partial(trial, store, study_id, worker), list(drawn(n)), count)
+    optuna_trials(optuna_url, n)
+    beats(store, store.ensure_study("beats", STUDY, factory.PLUGINS).id)
+
+
+if __name__ == "__main__":
+    main()
