@@ -206,7 +206,7 @@ def derive(base: StudySpec, scale: Scale, selected: Selected, seeds: int) -> Der
     document["strategy"] = {"name": LISTED, "options": {"seeds": seeds}}
     reference = _fitted(selected.roles["reference"], sizes)[0][0]
     document["baselines"] = {"reference": format_architecture([reference], **sizes)}
-    document |= {"limits": {}, "recipe": "shared", "recall": False}
+    document |= {"limits": {}, "recipe": "shared", "recall": False, "rungs": []}
     from search.study_file import study_from
 
     study = study_from(document, source=f"at {scale.purpose}")

@@ -20,6 +20,7 @@ from search.finalists import repeats_of_first
 from search.listed import is_listed, n_stacks, n_trainings
 from search.phases import left_out, n_runs, quotas
 from search.rows import Phase, TrialRow
+from search.rungs import cost_in_trials
 from search.space import Labels
 from search.stack_costs import StackCost, cost_of, extremes
 from search.sweep import Sweep
@@ -184,15 +185,50 @@ def amounts(
         budget = Budget("trials", min(budget.amount, n_trainings(study)))
     if budget.unit == "trials":
         left = max(0, int(budget.amount) - len(rows))
-        return (left, left), (left * low, left * high)
+        whole = whole_trainings(study, len(rows) + left) - whole_trainings(study, len(rows))
+        return (left, left), (whole * low, whole * high)
     if budget.unit == "seconds":
         left_s = max(0.0, budget.amount - busy_s)
-        return (int(left_s / high), int(left_s / low)), (left_s, left_s)
-    spent = sum(flops_of(study, row.flops) for row in rows if row.flops and not row.reused_from)
+        return (most_trials(study, left_s / high), most_trials(study, left_s / low)), (
+            left_s,
+            left_s,
+        )
+    steps = study.training.steps
+    spent = sum(
+        flops_of(study, row.flops) * (row.steps or steps) // steps
+        for row in rows
+        if row.flops and not row.reused_from
+    )
     left_flops = max(0.0, budget.amount - spent)
-    fewest = int(left_flops / flops_of(study, dearest.flops))
-    most = int(left_flops / max(1, flops_of(study, cheapest.flops)))
-    return (fewest, most), (fewest * dearest.trial_s, most * cheapest.trial_s)
+    of_dearest = left_flops / flops_of(study, dearest.flops)
+    of_cheapest = left_flops / max(1, flops_of(study, cheapest.flops))
+    fewest, most = most_trials(study, of_dearest), most_trials(study, of_cheapest)
+    return (fewest, most), (
+        whole_trainings(study, fewest) * dearest.trial_s,
+        whole_trainings(study, most) * cheapest.trial_s,
+    )
+
+
+def whole_trainings(study: StudySpec, n_trials: int) -> float:
+    """Returns how many whole trainings a budget of trials costs; rungs cut those of the search."""
+    if not study.rungs:
+        return float(n_trials)
+    return cost_in_trials(n_trials, shares_of(study, n_trials)[0]["search"], study)
+
+
+def most_trials(study: StudySpec, trainings: float) -> int:
+    """Returns the largest number of trials that cost no more than so many whole trainings."""
+    if not study.rungs:
+        return int(trainings)
+    # A trial costs at least the share of a training up to the first rung.
+    low, high = 0, int(trainings * study.training.steps / study.rungs[0]) + 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if whole_trainings(study, middle) <= trainings:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def flops_of(study: StudySpec, forward: int) -> int:

@@ -9,6 +9,7 @@ from search.listed import is_listed, n_stacks, n_trainings, seeds_of
 from search.plan import flops_of
 from search.recall import short_recall
 from search.recall_check import flops_of_check, is_wanted, reference_stack
+from search.rungs import n_at_rungs, search_steps
 from search.space import Space
 from search.sweep import Sweep
 
@@ -47,6 +48,8 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         lines.append(f"baselines left out: {', '.join(plan.left_out)}")
     if (sweep := Sweep.of(study)) is not None:
         lines.append(sweep_words(sweep, plan.phases.get("recipe", 0)))
+    if study.rungs and plan.phases["search"]:
+        lines.append(rung_words(study, plan.phases["search"]))
     source = (
         f"from {plan.degrees} degrees of freedom stored"
         if plan.degrees
@@ -75,6 +78,19 @@ def sweep_words(sweep: Sweep, n_runs: int) -> str:
     return (
         f"sweep of learning rates {rates}: {n_runs} of its {len(tuple(sweep.runs()))} runs beside "
         "the baselines; where the best rates are apart, a repeat is trained at each of them"
+    )
+
+
+def rung_words(study: StudySpec, n_search: int) -> str:
+    """Says how many trials of the search go how far, and what that comes to."""
+    _, *going_on = n_at_rungs(n_search, study)
+    parts = ", ".join(
+        f"about {n} past step {rung}" for n, rung in zip(going_on, study.rungs, strict=True)
+    )
+    whole = search_steps(n_search, study) / study.training.steps
+    return (
+        f"rungs: of {n_search} trials of the search {parts}; together they cost as much as "
+        f"{whole:.3g} whole trainings"
     )
 
 

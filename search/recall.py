@@ -81,6 +81,7 @@ def short_recall(
         "training": {**TRAINING, "precision": study.training.precision},
         "recipe": "shared",
         "recall": False,
+        "rungs": [],
         "strategy": {"name": LISTED, "options": {"seeds": seeds}},
         "baselines": {"reference": reference, "cheap": cheap},
     }

@@ -173,6 +173,13 @@ def n_at_rungs(n_trials: int, study: StudySpec) -> tuple[int, ...]:
     return tuple(counts)
 
 
+def cost_in_trials(n_trials: int, n_search: int, study: StudySpec) -> float:
+    """Returns how many whole trainings so many trials cost, of which so many are search."""
+    if not study.rungs:
+        return float(n_trials)
+    return n_trials - n_search + search_steps(n_search, study) / study.training.steps
+
+
 def search_steps(n_trials: int, study: StudySpec) -> int:
     """Returns the steps that so many trials of the search take in all, where none comes back.
 

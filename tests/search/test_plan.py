@@ -8,6 +8,7 @@ from scipy import stats
 from search.budget import Budget
 from search.errors import InputError
 from search.plan import make_plan, plan_study, repeat_sd, smallest_effect
+from search.plan_words import plan_lines
 from search.rows import TrialRow
 from search.stack_costs import StackCost, extremes
 from search.study_file import study_from
@@ -16,12 +17,14 @@ DEAR = StackCost("attention*4", 4000, step_s=0.2, trial_s=60.0, peak_memory_byte
 CHEAP = StackCost("average*4", 1000, step_s=0.1, trial_s=20.0, peak_memory_bytes=5)
 
 
-def study():
-    return study_from({"training": {"steps": 10, "batch_size": 5}, "tolerance": 0.02})
+def study(**changes):
+    document = {"training": {"steps": 10, "batch_size": 5, "validations": 1}, "tolerance": 0.02}
+    return study_from(document | changes)
 
 
-def plan(budget, rows=(), busy_s=0.0):
-    return make_plan(study(), Budget.parse(budget), DEAR, CHEAP, name="s", rows=rows, busy_s=busy_s)
+def plan(budget, rows=(), busy_s=0.0, **changes):
+    spec, amount = study(**changes), Budget.parse(budget)
+    return make_plan(spec, amount, DEAR, CHEAP, name="s", rows=rows, busy_s=busy_s)
 
 
 def row(number, value, *, mixers=("a",), state="completed", flops=None, reused_from=None):
@@ -47,6 +50,20 @@ def test__plan__budget_of_trials__counts_phases_hours_and_what_is_left_out():
     assert found.speed_ratio_flops == 4
     assert found.speed_ratio_measured == 2
     assert found.memory_bytes == 9
+
+
+def test__plan__rungs__count_the_steps_of_the_search_that_are_made():
+    rungs = {"rungs": [2, 5], "reduction": 3}
+    # 8 trials of the search: 8 to step 2, 2 to step 5, 1 to the end.
+    whole = 16 + (8 * 2 + 2 * 3 + 1 * 5) / 10
+    assert plan(24, **rungs).seconds == pytest.approx((whole * 20, whole * 60))
+    assert plan("374s", **rungs).trials[1] == 24
+    assert plan("373s", **rungs).trials[1] == 23
+    [line] = [line for line in plan_lines(plan(24, **rungs), study(**rungs)) if "rungs" in line]
+    assert line == (
+        "rungs: of 8 trials of the search about 2 past step 2, about 1 past step 5; "
+        "together they cost as much as 2.7 whole trainings"
+    )
 
 
 def test__plan__trials_that_are_there__are_taken_off():
