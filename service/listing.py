@@ -13,6 +13,9 @@ from search.store.types import UtcDateTime
 from search.store.views import View
 from service.problems import wrong_fields
 
+NEVER_EMPTY = frozenset({"study", "trial", "number", "phase", "state", "place"})
+"""Columns that always have a value: ordered by one of them alone, rows come from an index."""
+
 
 def order_by(view: View, sort: str | None, key: str) -> str:
     """Return the ORDER BY of a sort such as `-selection,number`; `key` makes it total.
@@ -28,7 +31,8 @@ def order_by(view: View, sort: str | None, key: str) -> str:
             raise wrong_fields([("query.sort", f"no column {column!r}; the columns are {known}")])
         way = "DESC" if word.strip().startswith("-") else "ASC"
         # Without a value comes last, on both databases and both ways.
-        terms.append(f"({column} IS NULL) ASC, {column} {way}")
+        last = "" if column in NEVER_EMPTY else f"({column} IS NULL) ASC, "
+        terms.append(f"{last}{column} {way}")
     return ", ".join([*terms, f"{key} ASC"])
 
 
