@@ -163,9 +163,11 @@ def test__derive__study_with_limits_sweep_and_other_baselines__is_still_a_plain_
         limits={"max_params": 1e7},
         space={"choices": [A, S, B, M]},
         baselines={"cheap": "average"},
+        rungs=[100],
     )
     found = select(base, explored({(S, S, A, A): 2.8, (A,) * 4: 3.0}, params=9_000))
     assert found.roles["shorter"] == (M, M)
     derived = derive(base, scales_of(base)[0], found, seeds=1)
     assert not derived.study.limits.model_dump(exclude_none=True)
+    assert derived.study.rungs == ()
     assert derived.study.recall is False

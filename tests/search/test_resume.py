@@ -230,6 +230,22 @@ def test__run_trial__checkpoints_of_another_training__starts_from_the_beginning(
     assert_same(result, told, config)
 
 
+def test__run_trial__checkpoint_that_was_promised_is_gone__begins_again_and_says_so(
+    faults, tmp_path
+):
+    config = trial(faults, tmp_path / "elsewhere")
+    promised = config.checkpoints.model_copy(update={"promised": 5})
+    config = config.model_copy(update={"checkpoints": promised})
+    told = []
+    result = run_trial(config, report=told.append, should_stop=lambda: None)
+    assert result.resumed_step == 0
+    assert told[0] == Warned(
+        text=f"the checkpoint of step 5 is not in {tmp_path / 'elsewhere'}; "
+        "the trial is trained again from step 0"
+    )
+    assert_same(result, told, config)
+
+
 def test__run_trial__until_a_rung__a_result_without_test_reading_and_then_the_whole(
     faults, tmp_path
 ):
