@@ -43,7 +43,9 @@ def drawn(n: int) -> Iterator[Any]:
 def claim(store: Store, study_id: int, worker: int, spec: Any) -> Claim:
     """Reserve and commit one trial."""
     made = factory.reserve(store, study_id, worker)
-    outcome = store.commit(made, spec, seed=0, seed_index=0, training_key="rates", flops=10**12)
+    # Nothing may be taken over from the study timed before.
+    key = f"rates-{study_id}"
+    outcome = store.commit(made, spec, seed=0, seed_index=0, training_key=key, flops=10**12)
     assert outcome == "running", outcome
     return made
 
