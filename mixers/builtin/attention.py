@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from mixers.base import TokenMixer, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
 
-LONG = 512
+LONG = 1024
 """Tokens from which on a CPU reads copied heads sooner than heads that lie 3 D apart."""
 
 
