@@ -77,6 +77,12 @@ def cell(
     }
 
 
+def badge(text: str) -> Value:
+    """A verdict or an end as a badge, with what explains it behind."""
+    head, _, rest = text.partition(" (")
+    return cell(head, kind="state", note=rest.removesuffix(")"))
+
+
 def from_section(section: Section, *, fits: bool = False) -> Table:
     """A table of a report as a table of a page."""
     columns = tuple(
@@ -87,11 +93,11 @@ def from_section(section: Section, *, fits: bool = False) -> Table:
         )
         for at, name in enumerate(section.header)
     )
-    kinds = ["state" if column.name in BADGES else "" for column in columns]
+    are_badges = [column.name in BADGES for column in columns]
     rows = tuple(
         tuple(
-            cell(text, kind=kind) if kind and text else text
-            for text, kind in zip(row, kinds, strict=True)
+            badge(text) if is_badge and text else text
+            for text, is_badge in zip(row, are_badges, strict=True)
         )
         for row in section.rows
     )

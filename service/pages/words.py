@@ -14,7 +14,7 @@ MOODS = {
     "bad": ("failed", "diverged", "lost", "keep attention"),
     "warn": ("paused", "stopped", "pruned", "preempted", "orphan", "queued"),
 }
-TINTS = {letter: f"k{place}" for place, letter in enumerate("ASBVHILDKF")}
+TINTS = {letter: f"k{place}" for place, letter in enumerate("ASBMH0LDPF")}
 N_TINTS = len(TINTS)
 STEPS = ((60, 1, "second"), (3600, 60, "minute"), (86_400, 3600, "hour"))
 DAY_S = 86_400
