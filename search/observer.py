@@ -46,7 +46,7 @@ class StudyStart:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialStart:
-    """A trial that begins, or begins again (attempt > 1)."""
+    """A trial that begins, or begins again (attempt > 1): from a rung, if it was promoted."""
 
     trial_id: int
     number: int
@@ -56,6 +56,7 @@ class TrialStart:
     seed: int
     seed_index: int
     attempt: int
+    promoted_from: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

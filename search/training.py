@@ -64,6 +64,11 @@ class Training:
             return "stopped"
         return "pruned" if self.pruned else "completed"
 
+    def reason(self, planned: int) -> str:
+        """Why it ended before its planned steps, in words."""
+        cut = f"cut at step {self.steps} of {planned}" if self.pruned else ""
+        return self.diverged or self.stopped or cut
+
     @classmethod
     def of(cls, saved: Saved | None) -> Training:
         """What had come of a run where it was saved; an empty one for None."""

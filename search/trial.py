@@ -308,7 +308,7 @@ class Trial:
             )
         return TrialResult(
             outcome=training.outcome,
-            reason=training.diverged or training.stopped or "",
+            reason=training.reason(self.study.training.steps),
             steps=training.steps,
             sequences=training.steps * batch_size,
             seconds=self.seconds,

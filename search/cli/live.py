@@ -52,7 +52,8 @@ class LiveWatcher(Watcher):
 
     def trial_started(self, trial: "TrialStart") -> None:
         """Show it among the trials in hand."""
-        self.pace.trial_started(trial.trial_id)
+        is_promoted = trial.promoted_from is not None
+        self.pace.trial_started(trial.trial_id, promoted=is_promoted)
         self.trials[trial.trial_id] = trial
 
     def progress(self, trial: "TrialStart", step: int, steps: int) -> None:
@@ -70,7 +71,7 @@ class LiveWatcher(Watcher):
         self.readings.pop(row.id, None)
         self.pace.trial_ended(row.id, final=row.state in FINAL_STATES)
         self.rows = [other for other in self.rows if other.id != row.id] + [row]
-        if row.state != "completed":
+        if row.state not in ("completed", "pruned"):
             self.message(ending(row, self.start, self.pace))
 
     def message(self, text: str) -> None:

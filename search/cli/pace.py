@@ -16,8 +16,9 @@ LEAST_SHARE = 0.3
 class InHand:
     """How far one trial is, and how fast it goes."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, promoted: bool = False) -> None:
         self.clock = clock
+        self.promoted = promoted
         self.step = 0
         self.steps = 0
         self._first: tuple[float, int] | None = None
@@ -73,9 +74,9 @@ class Pace:
         self.n_ended = 0
         self.hands: dict[int, InHand] = {}
 
-    def trial_started(self, trial_id: int) -> None:
-        """A trial begins."""
-        self.hands[trial_id] = InHand(self.clock)
+    def trial_started(self, trial_id: int, *, promoted: bool = False) -> None:
+        """A trial begins, or (`promoted`) one goes on that had ended at a rung before."""
+        self.hands[trial_id] = InHand(self.clock, promoted=promoted)
 
     def progress(self, trial_id: int, step: int, steps: int) -> None:
         """A trial in hand stands after so many of its steps."""
@@ -83,13 +84,13 @@ class Pace:
 
     def trial_ended(self, trial_id: int, *, final: bool = True) -> None:
         """A trial came to its end, or (not `final`) went back to the queue."""
-        self.n_ended += final
-        self.hands.pop(trial_id, None)
+        hand = self.hands.pop(trial_id, None)
+        self.n_ended += final and not (hand is not None and hand.promoted)
 
     @property
     def in_hand(self) -> float:
-        """How many trials the work in hand amounts to."""
-        return sum(hand.share for hand in self.hands.values())
+        """How many trials the work in hand amounts to; a promoted one is counted already."""
+        return sum(hand.share for hand in self.hands.values() if not hand.promoted)
 
     @property
     def n_done(self) -> int:

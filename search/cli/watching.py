@@ -67,7 +67,8 @@ class PlainWatcher(Watcher):
 
     def trial_started(self, trial: "TrialStart") -> None:
         """Take note."""
-        self.pace.trial_started(trial.trial_id)
+        is_promoted = trial.promoted_from is not None
+        self.pace.trial_started(trial.trial_id, promoted=is_promoted)
 
     def progress(self, trial: "TrialStart", step: int, steps: int) -> None:
         """Give a sign of life in a long trial."""

@@ -212,4 +212,5 @@ def start_of(assignment: Assignment) -> TrialStart:
         seed=assignment.seed,
         seed_index=assignment.seed_index,
         attempt=claim.token,
+        promoted_from=claim.promoted_from,
     )

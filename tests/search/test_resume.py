@@ -254,7 +254,7 @@ def test__run_trial__until_a_rung__a_result_without_test_reading_and_then_the_wh
     result = run_trial(
         config.model_copy(update={"until": 3}), report=told.append, should_stop=lambda: None
     )
-    assert (result.outcome, result.reason, result.steps) == ("pruned", "", 3)
+    assert (result.outcome, result.reason, result.steps) == ("pruned", "cut at step 3 of 8", 3)
     assert list(result.evaluations) == ["selection"]
     assert result.evaluations["selection"] == told[-2].metrics
     assert result.documents["selection"].n

@@ -257,6 +257,16 @@ def test__pace__beginning_of_a_first_trial__says_nothing_yet() -> None:
     assert (pace.trial_s, pace.left_s) == (None, None)
 
 
+def test__pace__trial_promoted_from_a_rung__counts_once() -> None:
+    pace = Pace(Budget.parse("4"), 0.0, 0, Clock())
+    for promoted in (False, True):
+        pace.trial_started(1, promoted=promoted)
+        pace.progress(1, 50, 100)
+        assert pace.share == (0.25 if promoted else 0.125)
+        pace.trial_ended(1)
+        assert (pace.n_done, pace.share) == (1, 0.25)
+
+
 def test__pace__continued_study__counts_what_was_there() -> None:
     clock = Clock()
     by_trials = Pace(Budget.parse("10"), 6.0, 6, clock)
