@@ -96,7 +96,9 @@ def server_seconds(store: Store) -> float:
     if store.address.is_sqlite:
         return 0.0
     ticks = 0
-    for row in store.query("SELECT pid FROM pg_stat_activity WHERE backend_type IS NOT NULL").rows:
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT pid FROM pg_stat_activity").all()
+    for row in rows:
         try:
             fields = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
         except OSError:
