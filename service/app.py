@@ -99,6 +99,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             app.state.hub.close()
             tasks.cancel_scope.cancel()
     finally:
+        app.state.board.close()
         await anyio.to_thread.run_sync(app.state.store.close)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -77,8 +76,3 @@ def render(
         )
     )
     return HTMLResponse(text, status, headers)
-
-
-def is_fragment(request: Request) -> bool:
-    """Whether a module of ours asks for the page only to take parts of it."""
-    return request.headers.get("x-requested-with") == "mixsearch"

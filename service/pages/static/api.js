@@ -2,8 +2,7 @@
 const csrf = document.querySelector("meta[name=csrf]").content;
 
 export function headers() {
-  const given = { "X-Requested-With": "mixsearch" };
-  return csrf ? Object.assign(given, { "X-CSRF-Token": csrf }) : given;
+  return csrf ? { "X-CSRF-Token": csrf } : {};
 }
 
 export function send(method, address, body) {
