@@ -154,16 +154,16 @@ def settings(d_model: int) -> dict[str, str]:
     """The mixers that are timed, in compact notation; heads of size 64 as in BERT."""
     heads = d_model // D_HEAD
     return {
-        "attention": f"attention(n_heads={heads})",
-        "sparse_attention": f"sparse_attention(n_heads={heads}, width={WINDOW})",
-        "sepconv": f"sepconv(kernel_size={KERNEL_SIZE}, n_filters={N_FILTERS})",
-        "lightconv": f"lightconv(n_heads={N_FILTERS})",
-        "dynamicconv": f"dynamicconv(n_heads={N_FILTERS})",
-        "bproj": "bproj",
-        "average": "average",
-        "fourier": "fourier",
-        "hardmax_shift": "hardmax_shift",
         "identity": "identity",
+        "hardmax_shift": "hardmax_shift",
+        "fourier": "fourier",
+        "average": "average",
+        "bproj": "bproj",
+        "dynamicconv": f"dynamicconv(n_heads={N_FILTERS})",
+        "lightconv": f"lightconv(n_heads={N_FILTERS})",
+        "sepconv": f"sepconv(kernel_size={KERNEL_SIZE}, n_filters={N_FILTERS})",
+        "sparse_attention": f"sparse_attention(n_heads={heads}, width={WINDOW})",
+        "attention": f"attention(n_heads={heads})",
     }
 
 
@@ -212,12 +212,12 @@ class Bench:
         d_model, heads = self.shape.d_model, self.shape.d_model // D_HEAD
         notations = settings(d_model)
         sepconv = self.build(notations["sepconv"])
+        self.add("BERT attention", BertAttention(d_model, heads))
+        self.add("MultiheadAttention", TorchAttention(d_model, heads))
         self.add("gate", sepconv.gate)
         self.add("out", sepconv.out)
         self.function("sepconv on conv1d", sepconv.reference, self.x, *sepconv.parameters())
         self.add("conv1d", DepthwiseConvolution(d_model, KERNEL_SIZE), self.x.mT.contiguous())
-        self.add("BERT attention", BertAttention(d_model, heads))
-        self.add("MultiheadAttention", TorchAttention(d_model, heads))
         self.attention_steps(heads)
         self.add("lightconv, banded", BandedLightConvolution(self.build(notations["lightconv"])))
         dynamic = self.build(notations["dynamicconv"])

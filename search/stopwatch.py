@@ -63,16 +63,19 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Seconds of each call in each of ``rounds`` rounds; every round makes every call once.
 
+    Every other round goes backwards, so that no call always follows the same one.
+
     Args:
         calls: what is timed, by name.
         stopwatch: gives the seconds of one call.
         rounds: rounds that count, at least 1.
         warm_up: rounds before them that do not.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls)
+    seconds: dict[str, list[float]] = {name: [] for name in order}
     for turn in range(warm_up + rounds):
-        for name, call in calls.items():
-            spent = stopwatch(call)
+        for name in order if turn % 2 else reversed(order):
+            spent = stopwatch(calls[name])
             if turn >= warm_up:
                 seconds[name].append(spent)
     return seconds
