@@ -123,11 +123,14 @@ class Claims:
         """A trial that ended at a rung has its place in a budget of trials; its steps cost more."""
         found = promotions(rows, self.study)
         most_flops = self.budget.amount if self.budget.unit == "flops" else None
+        # Before the confirmation's share goes to the search, for want of finalists, the search is
+        # brought to its end: that makes finalists.
+        at_the_end = replace(agenda, open_phases=agenda.open_phases | {"confirm"})
 
         def promote(counts: Counts) -> Promotion | None:
             if not self._may_resume(counts):
                 return None
-            is_closing = next_phase(self.budget, counts, agenda) in (None, "confirm")
+            is_closing = next_phase(self.budget, counts, at_the_end) in (None, "confirm")
             promotion = found.closing if is_closing else found.usual
             return None if promotion is None else replace(promotion, most_flops=most_flops)
 

@@ -104,6 +104,14 @@ def test__run__rungs_and_trials__only_the_search_is_cut_and_a_larger_budget_prom
     assert {row.id: row.steps for row in rows} == dict(trainer.steps)
 
 
+def test__run__few_trials__the_search_is_brought_to_its_end_before_the_confirmation(
+    store, tmp_path
+):
+    _, rows = work(store, tmp_path, 8, Trainer(), strategy={"name": "exhaustive"})
+    assert Counter(row.phase for row in rows) == {"baseline": 2, "search": 4, "confirm": 2}
+    assert sum(row.state == "completed" for row in rows if row.phase == "search") == 1
+
+
 @pytest.mark.parametrize("share", [0.3, 1.7])
 def test__run__rungs_and_flops__never_more_than_the_budget(store, tmp_path, share):
     study = study_spec()
