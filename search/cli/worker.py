@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,6 +47,14 @@ def worker(
             "job by default until a minute before its end.",
         ),
     ] = None,
+    on: Annotated[
+        Literal["here", "ray"],
+        typer.Option("--on", help="Where: in this process, or in actors of a Ray cluster."),
+    ] = "here",
+    address: Annotated[
+        str | None,
+        typer.Option("--address", metavar="A", help="With --on ray: the cluster's address."),
+    ] = None,
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="End when no study has work.")
     ] = False,
@@ -63,25 +71,51 @@ def worker(
     from search.errors import InterruptedRunError
     from search.settings import settings
     from search.stopping import StopFlag
+    from search.workers.on_ray import pull_on_ray
     from search.workers.pull import pull
 
     stop = StopFlag(until=end_of(lasting))
+    observer = JsonLines() if json else Lines()
     with open_store(store) as opened:
-        started = pull(
-            opened,
-            settings(),
-            study=study,
-            slots=slots,
-            gpus=gpu_numbers(gpus),
-            slots_per_gpu=slots_per_gpu,
-            until_idle=until_idle,
-            observer=JsonLines() if json else Lines(),
-            stop=stop,
-        )
+        if on == "ray":
+            refuse_here_only(gpus=gpus, slots_per_gpu=slots_per_gpu)
+            started = pull_on_ray(
+                store,
+                address=address,
+                slots=slots,
+                study=study,
+                until_idle=until_idle,
+                observer=observer,
+                stop=stop,
+            )
+        else:
+            started = pull(
+                opened,
+                settings(),
+                study=study,
+                slots=slots,
+                gpus=gpu_numbers(gpus),
+                slots_per_gpu=slots_per_gpu,
+                until_idle=until_idle,
+                observer=observer,
+                stop=stop,
+            )
     ended = f"{started} trial{'' if started == 1 else 's'} started here"
     if stop.is_interrupted:
         raise InterruptedRunError(f"interrupted; {ended}, nothing is lost")
     note(f"{stop.reason or 'no study has work'}; {ended}")
+
+
+def refuse_here_only(*, gpus: str | None, slots_per_gpu: int) -> None:
+    """Refuse options that choose devices, where Ray does.
+
+    Raises:
+        InputError: One of them was given.
+    """
+    from search.errors import InputError
+
+    if gpus is not None or slots_per_gpu != 1:
+        raise InputError("--gpus and --slots-per-gpu: Ray places the actors; leave them out")
 
 
 def end_of(lasting: str | None) -> float:
