@@ -29,11 +29,12 @@ from service.schemas import (
 from service.studies import find
 
 router = APIRouter(prefix="/studies/{study}", tags=["results"])
+COLUMNS = "|".join(TRIALS_FLAT.columns)
 Sort = Annotated[
     str | None,
     Query(
         max_length=200,
-        pattern=r"^-?[a-z_]+(,-?[a-z_]+)*$",
+        pattern=rf"^-?({COLUMNS})(,-?({COLUMNS}))*$",
         description="Columns in order of weight; `-` before one puts the greatest first.",
         examples=["-selection,number"],
     ),
