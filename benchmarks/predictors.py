@@ -116,7 +116,7 @@ def draw(tables: Sequence[tuple[Table, list[Found]]], path: Path) -> None:
 
     kinds = ("probe", "early loss", "cheap", "zero-cost")
     figure = make_subplots(
-        1, len(tables), subplot_titles=[table.study for table, _ in tables], shared_yaxes=False
+        1, len(tables), subplot_titles=[table.study for table, _ in tables], horizontal_spacing=0.2
     )
     for column, (_, found) in enumerate(tables, start=1):
         for place, kind in enumerate(kinds):

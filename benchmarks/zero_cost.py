@@ -50,16 +50,14 @@ def gradients(task: Task[Any], model: nn.Module, batch: Batch) -> list[tuple[Ten
 
 
 def synflow(encoder: nn.Module, n_tokens: int) -> float:
-    """Log of the sum of weight x gradient of the output's sum (Tanaka et al. 2020, 2006.05467).
+    """Log of the sum of |weight x gradient| of the output's sum (Tanaka et al. 2020, 2006.05467).
 
-    Weights are replaced by their absolute values, the input by ones, and norms are left out, since
-    one of them turns constants into zeros.
+    Weights are replaced by their absolute values and the tokens' vectors by ones. The last norm is
+    left out, because its outputs always sum to zero; the others stay, because without them the
+    scores of attention overflow within four layers.
     """
     network = copy.deepcopy(encoder).double().eval()
-    for parent in list(network.modules()):
-        for name, child in parent.named_children():
-            if isinstance(child, nn.LayerNorm):
-                setattr(parent, name, nn.Identity())
+    network.final_norm = nn.Identity()
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.abs_()

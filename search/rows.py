@@ -103,6 +103,7 @@ class TrialRow:
         latency: The same with its spread and what it was measured on.
         peak_memory: Peak bytes of memory of the trial.
         probe: Contextual-mapping probe after training (median gap), None where absent.
+        probe_init: The same of the untrained network.
         steps: Training steps made.
         seconds: Seconds that the training took.
         reused_from: Id of the trial of another study whose result this is.
@@ -141,6 +142,7 @@ class TrialRow:
     latency: Latency | None = None
     peak_memory: int | None = None
     probe: float | None = None
+    probe_init: float | None = None
     steps: int | None = None
     seconds: float | None = None
     reused_from: int | None = None

@@ -43,7 +43,7 @@ def trial_rows(
     study = connection.execute(
         select(Study.name, Study.objective, Study.spec).where(Study.id == study_id)
     ).one()
-    final, newest = aliased(Probe), aliased(Attempt)
+    final, initial, newest = aliased(Probe), aliased(Probe), aliased(Attempt)
     found = connection.execute(
         select(
             Trial.id,
@@ -80,6 +80,7 @@ def trial_rows(
             Cost.dtype,
             Cost.peak_memory_bytes,
             final.value.label("probe"),
+            initial.value.label("probe_init"),
             Worker.name.label("worker"),
             newest.cause,
         )
@@ -87,6 +88,10 @@ def trial_rows(
         .outerjoin(
             final,
             and_(final.trial_id == Trial.id, final.moment == "final", final.name == "probe"),
+        )
+        .outerjoin(
+            initial,
+            and_(initial.trial_id == Trial.id, initial.moment == "init", initial.name == "probe"),
         )
         .outerjoin(Worker, Worker.id == Trial.worker_id)
         .outerjoin(newest, and_(newest.trial_id == Trial.id, newest.number == Trial.attempt))
@@ -125,6 +130,7 @@ def trial_rows(
             latency=latency_of(row),
             peak_memory=row.peak_memory_bytes,
             probe=row.probe,
+            probe_init=row.probe_init,
             steps=row.steps,
             seconds=row.seconds,
             reused_from=row.reused_from,

@@ -183,7 +183,7 @@ def test__lead__one_seed__figures_but_no_word():
     assert lead.points == ((100, 0.5), (200, 1.0))
 
 
-def predicted(n, probe):
+def predicted(n, probe, **fields):
     return [
         row(
             k,
@@ -192,24 +192,40 @@ def predicted(n, probe):
             probe=probe(k),
             params=1000 + k,
             flops=10_000 - (k * 7) % 5,
+            **{name: value(k) for name, value in fields.items()},
         )
         for k in range(n)
     ]
 
 
 def test__predictors__eight_architectures__trivial_ones_that_do_better_are_named():
-    found = answer_of(predicted(8, probe=lambda k: (k * 3) % 8)).predictors
+    rows = predicted(
+        8,
+        probe=lambda k: (k * 3) % 8,
+        probe_init=lambda k: k**2,
+        curve=lambda k: ((100, 9.0 - k), (600, 1.0)),
+        route=lambda k: {"seen_after": [8, 60 if k == 4 else 64], "n_pairs": 64},
+    )
+    found = answer_of(rows).predictors
     by_name = {entry.name: entry.correlation for entry in found.found}
     assert found.n == 8
     assert by_name["params"].estimate == pytest.approx(1.0)
+    assert by_name["probe as initialised"].estimate == pytest.approx(1.0)
+    assert by_name["loss at step 100"].estimate == pytest.approx(-1.0)
     assert by_name["depth"] is None
     assert "params" in found.better
+    assert found.better_than_init == ("params",)
+    # SciPy, of 4, 3, 2, 1, 0, 3, 2, 1 layers of attention; the fifth stack alone is local.
+    assert by_name["attention layers"].estimate == pytest.approx(-0.533422, abs=1e-5)
+    assert by_name["reach"].estimate == pytest.approx(-0.082479, abs=1e-5)
 
 
 def test__predictors__probe_ties_with_a_trivial_one__that_one_is_named():
     found = answer_of(predicted(8, probe=lambda k: -(k**3))).predictors
-    assert found.found[0].correlation.estimate == pytest.approx(-1.0)
-    assert found.better == ("params",)
+    by_name = {entry.name: entry.correlation for entry in found.found}
+    assert by_name["probe after training"].estimate == pytest.approx(-1.0)
+    assert by_name["probe as initialised"] is None
+    assert (found.better, found.better_than_init) == (("params",), ())
 
 
 @pytest.mark.parametrize("missing", ["rows", "probe"])
