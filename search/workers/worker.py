@@ -197,7 +197,9 @@ class Worker:
 
     def _show(self, trial_id: int) -> None:
         rows = self.patience(lambda: self.store.rows(self.study_id, curves=False))
-        self.observer.trial_finished(next(row for row in rows if row.id == trial_id))
+        row = next((row for row in rows if row.id == trial_id), None)
+        if row is not None:  # The study may have been deleted meanwhile.
+            self.observer.trial_finished(row)
 
 
 def start_of(assignment: Assignment) -> TrialStart:
