@@ -10,11 +10,11 @@ from search.messages import TrialFailure
 from search.store.repo import Store
 
 
-def main(url: str, study_id: int, log: str) -> None:
+def main(url: str, study_id: str, log: str) -> None:
     """Claim, note the id, end the trial; with one write per id, so lines never mix."""
     with Store.open(url, create=False) as store:
         worker = store.register_worker()
-        while claim := store.reserve(study_id, worker, lambda counts: None):
+        while claim := store.reserve(int(study_id), worker, lambda counts: None):
             file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             os.write(file, f"{claim.trial_id} {claim.token} {worker}\n".encode())
             os.close(file)
@@ -24,4 +24,4 @@ def main(url: str, study_id: int, log: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(*sys.argv[1:])

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,29 +32,6 @@ def run_together(script, *arguments):
     ]
     errors = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * PROCESSES, errors
-
-
-def test__reserve__queued_trials_and_processes__each_once(store, ready_url, study_id, tmp_path):
-    worker = store.register_worker()
-    queued = []
-    for seed in range(40):
-        claim = store_factory.claim_and_commit(
-            store, study_id, worker, "attention*2", seed=seed, seed_index=seed
-        )
-        queued.append(claim)
-    for claim in queued:
-        store.release(claim, False, "SIGTERM")
-    run_together("claim_queue.py", ready_url, study_id, tmp_path / "log")
-    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
-    taken = Counter(int(trial_id) for trial_id, _, _ in lines)
-    assert taken == Counter(claim.trial_id for claim in queued)
-    assert {token for _, token, _ in lines} == {"2"}
-    rows = store.rows("demo")
-    assert {row.state for row in rows} == {"failed"}
-    owner = {int(trial_id): worker for trial_id, _, worker in lines}
-    found = store.query("SELECT id, worker_id FROM trials").rows
-    assert {trial_id: str(worker) for trial_id, worker in found} == owner
-    assert store.study("demo").n_running == 0
 
 
 def test__reserve__budget_and_processes__exact_with_rising_numbers(store, ready_url, study_id):

@@ -1,0 +1,46 @@
+"""A worker process that opens a store, makes it if need be, and fills a study with made-up trials.
+
+Started by together.py; every trial reports four times.
+"""
+
+import time
+
+import store_factory
+
+from search.messages import Report
+from search.store.repo import Store
+
+KINDS = ("attention", "sepconv", "average")
+POINTS = 4
+
+
+def notation_of(number: int) -> str:
+    """A stack of its own for each number below 3^4."""
+    return ", ".join(KINDS[number // 3**place % 3] for place in range(4))
+
+
+def loss_of(number: int, step: int) -> float:
+    """What the trial of a number reports."""
+    return 2.0 + number / 100 + (POINTS - step) / 1000
+
+
+def main(url: str, budget: str, seconds: str) -> None:
+    """Claim, report, finish, until the budget is used up; a trial takes so many seconds."""
+    pause, most = float(seconds) / POINTS, int(budget)
+    spec = store_factory.study_spec(encoder={"d_model": 32, "n_layers": 4, "d_ff": 64})
+    with Store.open(url, lease_s=30.0) as store:
+        study = store.ensure_study("busy", spec, store_factory.PLUGINS)
+        worker = store.register_worker()
+        while claim := store.reserve(
+            study.id, worker, lambda counts: "search" if counts.started < most else None
+        ):
+            encoder = store_factory.encoder_spec(notation_of(claim.number), spec)
+            outcome = store.commit(claim, encoder, seed=0, seed_index=0, training_key="k")
+            assert outcome == "running", outcome
+            for step in range(1, POINTS + 1):
+                time.sleep(pause)
+                metrics = {"loss": loss_of(claim.number, step), "accuracy": 0.5}
+                assert store.report(claim, [Report(step=step, split="selection", metrics=metrics)])
+                assert store.heartbeat(claim)
+            store.finish(claim, store_factory.result(loss_of(claim.number, POINTS), steps=POINTS))
+        store.close_worker(worker)
