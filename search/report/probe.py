@@ -65,5 +65,7 @@ def _predictor(predictor: Predictor, *, with_ends: bool) -> str:
     correlation = predictor.correlation
     if correlation is None:
         return f"{predictor.name} {ABSENT}"
-    ends = f" {ends_text(correlation, 2)}" if with_ends else ""
+    # Of a perfect order the ends are the estimate itself.
+    is_wide = round(correlation.low, 2) < round(correlation.high, 2)
+    ends = f" {ends_text(correlation, 2)}" if with_ends and is_wide else ""
     return f"{predictor.name} {correlation.estimate:+.2f}{ends}"
