@@ -66,6 +66,6 @@ def _predictor(predictor: Predictor, *, with_ends: bool) -> str:
     if correlation is None:
         return f"{predictor.name} {ABSENT}"
     # Of a perfect order the ends are the estimate itself.
-    is_wide = round(correlation.low, 2) < round(correlation.high, 2)
-    ends = f" {ends_text(correlation, 2)}" if with_ends and is_wide else ""
+    is_point = f"{correlation.low:.2f}" == f"{correlation.high:.2f}"
+    ends = f" {ends_text(correlation, 2)}" if with_ends and not is_point else ""
     return f"{predictor.name} {correlation.estimate:+.2f}{ends}"
