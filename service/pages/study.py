@@ -32,7 +32,8 @@ STATE_ORDER = ("completed", "running", "queued", "proposed", "pruned")
 def study_page(study: StudyPath, request: Request, store: StoreDep, user: Reader) -> HTMLResponse:
     """The answer first, then what it rests on."""
     row = find(store, study)
-    reading = board_of(request).read(row)
+    # Of nothing there is no answer, however quickly it could be made.
+    reading = board_of(request).read(row) if row.n_trials else Reading(None, is_current=True)
     return render(
         "study.html",
         user,
