@@ -29,7 +29,7 @@ demo: setup ## Run a search of 9 trials on the embedded corpus and print its ans
 	$(BIN)/search run --budget $(BUDGET) $(DEMO_ARGS)
 
 test: setup ## Run the test suite
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: lint types imports ## Lint, format check, types and the direction of imports
 
