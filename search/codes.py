@@ -13,15 +13,23 @@ from search.rows import TrialRow
 
 
 def distinct_codes(rows: Sequence[TrialRow]) -> list[TrialRow]:
-    """Returns the rows with codes that no two stacks share, as far as letters go.
+    """Returns the rows with their distinct codes; those whose code is distinct stay as they are."""
+    return [
+        row if row.code == code else replace(row, code=code)
+        for row, code in zip(rows, codes_of(rows), strict=True)
+    ]
+
+
+def codes_of(rows: Sequence[TrialRow]) -> list[str]:
+    """Returns codes that no two stacks of the rows share, as far as letters go.
 
     Of the mixers of one letter the one that came first keeps it, the next takes the small letter,
     further ones take digits.
     """
     letters = letters_of((row.code, row.mixers) for row in rows if len(row.code) == row.n_layers)
     if all(letter == symbol for (symbol, _), letter in letters.items()):
-        return list(rows)
-    return [replace(row, code=code_of(row, letters)) for row in rows]
+        return [row.code for row in rows]
+    return [code_of(row, letters) for row in rows]
 
 
 def letters_of(stacks: Iterable[tuple[str, Sequence[str]]]) -> dict[tuple[str, str], str]:

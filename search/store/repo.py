@@ -503,7 +503,7 @@ class Store:
         with self.reading() as connection:
             study_id = studies.find_study(connection, study)
             if not curves and not documents:
-                return distinct_codes(self.known.rows(connection, study_id))
+                return self.known.rows(connection, study_id)
             return distinct_codes(
                 reading.trial_rows(connection, study_id, curves=curves, documents=documents)
             )

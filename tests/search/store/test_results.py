@@ -149,3 +149,21 @@ def test__tables__non_finite_written_past_the_store__refused_by_the_database(
         return
     with pytest.raises(IntegrityError), store.engine.begin() as connection:
         connection.execute(statement)
+
+
+def test__rows__two_mixers_of_a_kind__distinct_codes_and_the_same_objects_again(store):
+    worker = store.register_worker()
+    study = store_factory.study_spec(space={"choices": ["attention", "attention(rotary=true)"]})
+    study_id = store.ensure_study("demo", study, store_factory.PLUGINS).id
+    for notation in ("attention*2", "attention(rotary=true)*2"):
+        claim = store_factory.claim_and_commit(store, study_id, worker, notation, study=study)
+        assert store.finish(claim, store_factory.result())
+    before = store.rows("demo", curves=False)
+    assert [row.code for row in before] == ["AA", "aa"]
+    claim = store_factory.claim_and_commit(
+        store, study_id, worker, "attention, attention(rotary=true)", study=study
+    )
+    after = store.rows("demo", curves=False)
+    assert [row.code for row in after] == ["AA", "aa", "Aa"]
+    assert all(new is old for new, old in zip(after, before, strict=False))
+    assert [row.code for row in store.rows("demo")] == ["AA", "aa", "Aa"]
