@@ -14,7 +14,6 @@ import io
 import json
 import os
 import pickle
-import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -92,11 +91,6 @@ def latest(
                 with contextlib.suppress(OSError):
                     path.unlink()
     return None
-
-
-def remove(folder: Path) -> None:
-    """Removes all checkpoints of a trial; there may be none."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def saved_files(folder: Path, key: str) -> list[Path]:
