@@ -27,10 +27,8 @@ from search.workers.worker import Tally, Worker
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
-    from search.devices import Placement
     from search.own_objective import Objective
     from search.runners import InProcessRunner, SlotRunner, TrialRunner
-    from search.slot import Slot
     from search.store.repo import Store
     from search.strategies.base import Strategy
     from search.study import StudySpec
@@ -342,7 +340,7 @@ def make_training_runners(
     Raises:
         InputError: There are not so many devices, or more than one is to train in this process.
     """
-    from search.runners import ConfigMaker, InProcessRunner
+    from search.runners import ConfigMaker, InProcessRunner, make_slots, placements, slot_runner
 
     if not (in_process or uses_local_classes(study)):
         return [slot_runner(slot, study, local, files) for slot in make_slots(local, workers)]
@@ -357,58 +355,6 @@ def make_training_runners(
         study, str(local.cache_dir), threads, placement.device, files, local.checkpoint_s
     )
     return [InProcessRunner(configs)]
-
-
-def placements(
-    workers: int | None, slots_per_gpu: int = 1, gpus: Sequence[int] | None = None
-) -> Sequence[Placement]:
-    """Returns device and threads of each slot on this machine.
-
-    Raises:
-        InputError: There are not so many devices.
-    """
-    from search.devices import choose_gpus, place, usable_cores, visible_devices
-
-    devices = visible_devices()
-    if gpus is not None:
-        devices = choose_gpus(devices, gpus)
-    return place(devices, cores=usable_cores(), workers=workers, slots_per_gpu=slots_per_gpu)
-
-
-def make_slots(
-    local: Settings,
-    workers: int | None = None,
-    *,
-    slots_per_gpu: int = 1,
-    gpus: Sequence[int] | None = None,
-) -> Sequence[Slot]:
-    """Returns the slots of this process; their training processes start when first used.
-
-    Raises:
-        InputError: There are not so many devices.
-    """
-    from search.slot import Slot
-
-    return [
-        Slot(
-            device=placement.device,
-            threads=local.threads or placement.threads,
-            log_dir=local.logs,
-            memory_limit_bytes=local.memory_limit_bytes,
-            hang_s=local.hang_s,
-        )
-        for placement in placements(workers, slots_per_gpu, gpus)
-    ]
-
-
-def slot_runner(slot: Slot, study: StudySpec, local: Settings, files: Files | None) -> SlotRunner:
-    """Returns what trains a study's trials in a slot."""
-    from search.runners import ConfigMaker, SlotRunner
-
-    configs = ConfigMaker(
-        study, str(local.cache_dir), slot.threads, slot.device, files, local.checkpoint_s
-    )
-    return SlotRunner(slot, configs, local.grace_s)
 
 
 def uses_local_classes(study: StudySpec) -> bool:

@@ -1,8 +1,8 @@
-"""Where a claimed trial runs: in the warm training process, or in this one."""
+"""Where a claimed trial runs: in a warm training process on some device, or in this one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +19,9 @@ from search.tasks.base import Split
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.devices import Placement
     from search.files import Files
+    from search.settings import Settings
     from search.slot import Slot
     from search.study import StudySpec
 
@@ -161,3 +163,53 @@ class InProcessRunner:
 
     def close(self) -> None:
         """Has nothing to close."""
+
+
+def placements(
+    workers: int | None, slots_per_gpu: int = 1, gpus: Sequence[int] | None = None
+) -> Sequence[Placement]:
+    """Returns device and threads of each slot on this machine.
+
+    Raises:
+        InputError: There are not so many devices.
+    """
+    from search.devices import choose_gpus, place, usable_cores, visible_devices
+
+    devices = visible_devices()
+    if gpus is not None:
+        devices = choose_gpus(devices, gpus)
+    return place(devices, cores=usable_cores(), workers=workers, slots_per_gpu=slots_per_gpu)
+
+
+def make_slots(
+    local: Settings,
+    workers: int | None = None,
+    *,
+    slots_per_gpu: int = 1,
+    gpus: Sequence[int] | None = None,
+) -> Sequence[Slot]:
+    """Returns the slots of this process; their training processes start when first used.
+
+    Raises:
+        InputError: There are not so many devices.
+    """
+    from search.slot import Slot
+
+    return [
+        Slot(
+            device=placement.device,
+            threads=local.threads or placement.threads,
+            log_dir=local.logs,
+            memory_limit_bytes=local.memory_limit_bytes,
+            hang_s=local.hang_s,
+        )
+        for placement in placements(workers, slots_per_gpu, gpus)
+    ]
+
+
+def slot_runner(slot: Slot, study: StudySpec, local: Settings, files: Files | None) -> SlotRunner:
+    """Returns what trains a study's trials in a slot."""
+    configs = ConfigMaker(
+        study, str(local.cache_dir), slot.threads, slot.device, files, local.checkpoint_s
+    )
+    return SlotRunner(slot, configs, local.grace_s)

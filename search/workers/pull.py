@@ -16,13 +16,12 @@ from search.rows import StudyRow
 from search.run_end import settle_study
 from search.runner import (
     Prepared,
-    make_slots,
     make_worker,
     prepare,
     refuse_other_data,
-    slot_runner,
     uses_local_classes,
 )
+from search.runners import make_slots, slot_runner
 from search.stopping import StopFlag, stop_on_signals
 from search.study_file import study_from
 from search.tasks.objective import ObjectiveConfig
