@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,26 +18,41 @@ def study_id(store):
     return store.ensure_study("demo", store_factory.study_spec(), store_factory.PLUGINS).id
 
 
-def run_together(script, *arguments):
-    """Run the script in several processes at once; all must end well."""
+@contextmanager
+def claimants(*arguments):
+    """Run several processes until each found the budget full; they live until the block ends."""
     root = Path(__file__).parents[3]
     environment = os.environ | {"PYTHONPATH": str(root)}
     processes = [
         subprocess.Popen(
-            [sys.executable, SUPPORT / script, *map(str, arguments)],
+            [sys.executable, SUPPORT / "claim_budget.py", *map(str, arguments)],
             env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for _ in range(PROCESSES)
     ]
-    errors = [process.communicate(timeout=300)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * PROCESSES, errors
+    try:
+        said = [process.stdout.readline() for process in processes]
+        assert said == ["full\n"] * PROCESSES
+        yield
+    finally:
+        errors = [process.communicate(timeout=300)[1] for process in processes]
+        assert [process.returncode for process in processes] == [0] * PROCESSES, errors
 
 
 def test__reserve__budget_and_processes__exact_with_rising_numbers(store, ready_url, study_id):
-    run_together("claim_budget.py", ready_url, study_id, 30)
-    rows = store.rows("demo")
-    assert [row.number for row in rows] == list(range(30))
-    run_together("claim_budget.py", ready_url, study_id, 32)
-    assert len(store.rows("demo")) == 32
+    with claimants(ready_url, study_id, 30):
+        assert [row.number for row in store.rows("demo")] == list(range(30))
+        with claimants(ready_url, study_id, 32):
+            assert [row.number for row in store.rows("demo")] == list(range(32))
+
+
+@pytest.mark.parametrize("ready_url", ["sqlite"], indirect=True)
+def test__reserve__claimants_gone__their_reservations_make_room(store, ready_url, study_id):
+    with claimants(ready_url, study_id, 30):
+        pass
+    with claimants(ready_url, study_id, 12):
+        assert len(store.rows("demo")) == 12
