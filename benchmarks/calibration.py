@@ -40,13 +40,13 @@ from search.answers.verdicts import (
     contrasts_of,
     hybrid_beats_all,
 )
-from search.baselines import Baseline, baselines
-from search.finalists import finalists
 from search.phases import Choice, phase_sources
+from search.phases.finalists import finalists
 from search.rows import Phase, TrialRow
-from search.space import Labels, Space
+from search.spec.baselines import Baseline, baselines
+from search.spec.space import Labels, Space
+from search.spec.study import StudySpec
 from search.strategies.catalog import offered
-from search.study import StudySpec
 
 BUDGETS = (12, 24, 40, 80)
 STRATEGIES = ("random", "tpe", "screen")

@@ -20,7 +20,7 @@ from search.answers.family import FIRST_LEVEL
 from search.answers.intervals import MOST_DF_PER_RUN_DF
 from search.answers.pairing import PAIRED_BELOW
 from search.answers.variance import POOLED_ABOVE
-from search.finalists import FINALIST_ROLES, Finalist, next_finalist
+from search.phases.finalists import FINALIST_ROLES, Finalist, next_finalist
 from search.rows import TrialRow
 
 Array = NDArray[np.float64]
@@ -67,7 +67,7 @@ def pooling(generator: np.random.Generator, draws: int) -> Iterator[str]:
 
 
 def order(generator: np.random.Generator, draws: int) -> Iterator[str]:
-    """Turns one after the other against the turns of `search.finalists`."""
+    """Turns one after the other against the turns of `search.phases.finalists`."""
     yield "| runs | one after the other: reference, shorter, rival | in turns of the search |"
     yield "|---|---|---|"
     for n in (4, 6, 8, 13, 20):

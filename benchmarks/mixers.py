@@ -30,9 +30,9 @@ from benchmarks.mixers_figure import draw
 from benchmarks.mixers_page import page
 from benchmarks.mixers_retune import retune
 from benchmarks.rows import read_rows
-from search.latency import device_name
-from search.stopwatch import Pass, Stopwatch, interleaved
-from search.swap import measure_swaps
+from search.timing.latency import device_name
+from search.timing.stopwatch import Pass, Stopwatch, interleaved
+from search.timing.swap import measure_swaps
 
 RESULTS = Path(__file__).parent / "results"
 SHAPES = ((8, 128), (2, 512), (1, 2048))

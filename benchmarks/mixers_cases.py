@@ -20,7 +20,7 @@ from benchmarks.mixers_peers import (
     fourier_primitive,
 )
 from mixers.windowed import BLOCK, window_attention
-from search.stopwatch import Pass, pass_of
+from search.timing.stopwatch import Pass, pass_of
 
 KERNEL_SIZE, N_FILTERS, WINDOW, D_HEAD, FEW_HEADS = 128, 16, 64, 64, 8
 SQUARE = 1024

@@ -14,7 +14,7 @@ from torch import Tensor
 from mixers import convolution_table
 from mixers.convolution import BACKENDS, LONGEST_BAND, Backend, convolve
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE
-from search.stopwatch import Clock, Stopwatch, interleaved, pass_of
+from search.timing.stopwatch import Clock, Stopwatch, interleaved, pass_of
 
 FILE = Path(convolution_table.__file__)
 CHANNELS = 192

@@ -21,14 +21,14 @@ import search
 from benchmarks.zero_cost import zero_cost
 from mixers import EncoderSpec
 from mixers.explain import load
-from search.messages import TrialConfig
 from search.probe import probe
-from search.random_states import process_settings
-from search.recipe import reading_steps
 from search.rows import StudyRow, TrialRow
-from search.study import StudySpec
-from search.study_file import study_from
-from search.trial import Trial
+from search.slots.messages import TrialConfig
+from search.spec.study import StudySpec
+from search.spec.study_file import study_from
+from search.training.random_states import process_settings
+from search.training.recipe import reading_steps
+from search.training.trial import Trial
 
 TABLE = Path(__file__).parent / "tables" / "predictors.csv"
 COLUMNS = (

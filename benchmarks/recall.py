@@ -2,8 +2,8 @@
 
     python -m benchmarks.recall
 
-Every training is one of `search.recall.short_recall` for the default study (`--set` changes the
-short form: training.steps=3000), read on the selection split. Rows that are already
+Every training is one of `search.followups.recall.short_recall` for the default study (`--set`
+changes the short form: training.steps=3000), read on the selection split. Rows that are already
 in the file are not trained again. Seconds are of the processor, so other programs on the machine
 matter less; they hold the whole trial with its probe and proof. One training at a time.
 """
@@ -20,11 +20,11 @@ from typing import Any
 from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
-from search.messages import TrialConfig
-from search.recall import SOLVED, short_recall
-from search.study import StudySpec
-from search.study_file import study_from, with_overrides
-from search.trial import run_trial
+from search.followups.recall import SOLVED, short_recall
+from search.slots.messages import TrialConfig
+from search.spec.study import StudySpec
+from search.spec.study_file import study_from, with_overrides
+from search.training.trial import run_trial
 
 RESULTS = Path(__file__).parent / "results" / "recall.jsonl"
 STACKS = (

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from search.budget import Budget
 from search.phases import Agenda, Ask, Choice, PhaseSource, next_phase
 from search.rows import Counts, Phase, TrialRow
-from search.space import Space
+from search.spec.budget import Budget
+from search.spec.space import Space
 from search.strategies.base import History, Proposal, Strategy, trial_seed
 from search.strategies.catalog import make_strategy, offered
 

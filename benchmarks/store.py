@@ -24,7 +24,7 @@ from sqlalchemy import insert, text
 from search.export import export_view
 from search.phases import Ask
 from search.phases.exploration import SearchPhase
-from search.space import Space
+from search.spec.space import Space
 from search.store.measurements import Cost, Evaluation, MetricPoint, Probe
 from search.store.repo import Store
 from search.store.studies import newest_revision

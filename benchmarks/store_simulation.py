@@ -21,8 +21,8 @@ from typing import Any
 import store_factory as factory
 
 from benchmarks.store import KINDS, N_LAYERS
-from search.budget import Budget
 from search.rows import Counts, Phase
+from search.spec.budget import Budget
 from search.store.repo import Store
 
 STUDY = factory.study_spec(encoder={"d_model": 32, "n_layers": N_LAYERS, "d_ff": 64})

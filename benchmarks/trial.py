@@ -25,14 +25,14 @@ import torch
 from torch import nn
 
 from mixers import parse_architecture
-from search.messages import Message, Report, TrialConfig, TrialResult
-from search.prepared import prepared_task
-from search.random_states import DROPOUT_STREAM, process_settings
-from search.recipe import build_optimizer, reading_steps
-from search.study import StudySpec
+from search.slots.messages import Message, Report, TrialConfig, TrialResult
+from search.spec.study import StudySpec
 from search.tasks.base import Task
 from search.tasks.evaluation import evaluate
-from search.trial import Trial, run_trial
+from search.training.prepared import prepared_task
+from search.training.random_states import DROPOUT_STREAM, process_settings
+from search.training.recipe import build_optimizer, reading_steps
+from search.training.trial import Trial, run_trial
 
 
 @dataclass

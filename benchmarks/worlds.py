@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.rows import DocumentSums
-from search.space import Labels
+from search.spec.space import Labels
 
 TOLERANCE = 0.02
 LEVEL = 3.0

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from search.api import open, run
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 __all__ = ["StudySpec", "open", "run"]
 
-HOME_OF = {"StudySpec": "study", "open": "api", "run": "api"}
+HOME_OF = {"StudySpec": "spec.study", "open": "api", "run": "api"}
 
 
 def __getattr__(name: str) -> Any:

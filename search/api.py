@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from search.budget import Budget
 from search.errors import InputError
+from search.spec.budget import Budget
 
 if TYPE_CHECKING:
     from mixers.config import MixerConfig
-    from search.observer import RunObserver, RunOutcome
-    from search.own_objective import Objective
+    from search.engine.observer import RunObserver, RunOutcome
+    from search.engine.own_objective import Objective
+    from search.spec.study import StudySpec
     from search.store.repo import Store
-    from search.study import StudySpec
 
 DEFAULT_STORE = "sqlite:///search.db"
 
@@ -65,11 +65,11 @@ def run(
         InputError: Something of the above is wrong; nothing was spent.
         StoreError: The store cannot be used.
     """
-    from search.listed import default_budget
-    from search.observer import RunObserver
-    from search.recall_check import check_recall
-    from search.run_end import EXIT_OK
-    from search.runner import run_study
+    from search.engine.observer import RunObserver
+    from search.engine.run_end import EXIT_OK
+    from search.engine.runner import run_study
+    from search.followups.recall_check import check_recall
+    from search.spec.listed import default_budget
     from search.store.repo import Store
 
     amount = None if budget is None else Budget.parse(budget)
@@ -149,8 +149,8 @@ def study_of(
     Raises:
         InputError: It is no valid study.
     """
-    from search.study import StudySpec
-    from search.study_file import load_study, study_from
+    from search.spec.study import StudySpec
+    from search.spec.study_file import load_study, study_from
 
     if isinstance(study, str | PathLike):
         study = load_study(study)
@@ -184,7 +184,7 @@ def objective_task(
     unit: str | None,
 ) -> dict[str, Any]:
     """Returns the task section for an own function; what a given one says otherwise is kept."""
-    from search.own_objective import objective_name, source_sha256
+    from search.engine.own_objective import objective_name, source_sha256
     from search.tasks.objective import OBJECTIVE
 
     if not callable(objective):

@@ -92,7 +92,8 @@ class TrialRow:
         seed: Training seed.
         seed_index: 0 for an architecture's first seed, k for its k-th repeat.
         recipe: What its training changed of the study's recipe, by field; empty = nothing.
-        route: How far its stack carries information (see `search.routes`); None in older stores.
+        route: How far its stack carries information (see `search.store.routes`); None in older
+            stores.
         selection: Metrics on the selection split, by name; empty unless evaluated.
         test: Metrics on the test split, by name; empty unless evaluated.
         documents: The objective's sums by document, by split; empty unless asked for.

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from search.data.spec import EMBEDDED
-from search.study import StudySpec
+from search.spec.study import StudySpec
 from search.tasks.objective import OBJECTIVE
 from service.problems import from_validation, wrong_fields
 from service.settings import ServiceSettings

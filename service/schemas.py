@@ -8,7 +8,7 @@ from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from search.rows import PHASES, STUDY_STATES, TRIAL_STATES, Phase, StudyState, TrialState
-from search.study import StudySpec
+from search.spec.study import StudySpec
 
 Item = TypeVar("Item")
 LARGEST_ID = 2**53 - 1  # what every JSON reader takes as a whole number

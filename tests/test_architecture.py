@@ -66,7 +66,7 @@ def test__import_linter__planted_import__is_refused(tmp_path: Path) -> None:
         ("mixers", {"torch", "pydantic", "transformers"}),
         ("mixers.model", {"optuna", "pytorch_lightning", "sqlalchemy", "fastapi", "typer"}),
         ("search", {"torch", "optuna", "sqlalchemy", "pytorch_lightning", "plotly"}),
-        ("search.slot", {"torch", "pytorch_lightning", "optuna", "sqlalchemy"}),
+        ("search.slots.slot", {"torch", "pytorch_lightning", "optuna", "sqlalchemy"}),
         ("service", {"fastapi", "torch"}),
     ],
 )

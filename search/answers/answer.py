@@ -47,10 +47,10 @@ from search.answers.verdicts import (
     verdict_rows,
 )
 from search.rows import FINAL_STATES, TrialRow, VerdictRow
-from search.space import Labels
+from search.spec.space import Labels
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Answer:
 
     ``pick``, ``reference``, ``shorter`` and ``rival`` are architecture ids; a pure pick has the
     same mixer in every layer. ``route`` is how far the pick's stack carries information (see
-    `search.routes`). ``reference_at_own_rate`` is all-attention at the best rate of a sweep,
+    `search.store.routes`). ``reference_at_own_rate`` is all-attention at the best rate of a sweep,
     where that is not the study's own.
     """
 
@@ -142,8 +142,8 @@ def answer_study(
         look: which answer of this study it is: 1, and one more after each raise of the budget.
         derived: the studies that repeat its finalists elsewhere.
     """
-    from search.baselines import baselines
-    from search.space import Space
+    from search.spec.baselines import baselines
+    from search.spec.space import Space
 
     question = question_of(study)
     listed = () if question.is_listed else baselines(study)
@@ -161,9 +161,9 @@ def answer_study(
 
 def chosen_of(rows: Sequence[TrialRow], study: StudySpec) -> Mapping[str, Labels]:
     """Returns the layers of the finalists by role: pick, reference, shorter, rival."""
-    from search.baselines import baselines
-    from search.finalists import finalists
-    from search.space import Space
+    from search.phases.finalists import finalists
+    from search.spec.baselines import baselines
+    from search.spec.space import Space
 
     question = question_of(study)
     if question.is_listed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from search.answers.arms import Arm
 from search.answers.question import Question
-from search.limits import Limit, are_within
+from search.spec.limits import Limit, are_within
 
 
 @dataclass(frozen=True, slots=True)

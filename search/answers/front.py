@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from search.measures import Measure
+from search.spec.measures import Measure
 
 DRAWS = 1000
 MANY = 200

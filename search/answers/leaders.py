@@ -9,7 +9,7 @@ from statistics import fmean
 from search.answers.arms import Arm, Finalists, arm_of, value_of
 from search.answers.question import Question, kind_of
 from search.rows import TrialRow
-from search.space import Labels
+from search.spec.space import Labels
 
 MAX_LEADERS = 20
 

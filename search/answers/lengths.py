@@ -23,7 +23,7 @@ from search.answers.question import Question, kind_of
 from search.answers.ranks import LEVEL, lead_word
 from search.answers.verdicts import UNDECIDED, Contrast, compare, contrasts_of
 from search.rows import TrialRow
-from search.space import Labels
+from search.spec.space import Labels
 
 ENOUGH_TO_RANK = 8
 HALF = 0.5

@@ -15,7 +15,7 @@ from search.answers.family import Family
 from search.answers.question import Question
 from search.answers.verdicts import Contrast, compare, judged
 from search.rows import TrialRow
-from search.space import Labels
+from search.spec.space import Labels
 
 
 def chosen_of_list(rows: Sequence[TrialRow], question: Question) -> dict[str, Labels]:

@@ -27,9 +27,9 @@ from search.answers.front import (
     subset,
 )
 from search.answers.question import Question
-from search.limits import are_within
-from search.measures import COSTS, Measure
 from search.rows import TrialRow
+from search.spec.limits import are_within
+from search.spec.measures import COSTS, Measure
 
 CERTAIN = 0.95
 LEVEL = 0.95

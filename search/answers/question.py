@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from search.limits import Limit, limits_of
-from search.measures import Measure
-from search.sweep import Sweep
+from search.phases.sweep import Sweep
+from search.spec.limits import Limit, limits_of
+from search.spec.measures import Measure
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ def kind_of(notation: str) -> str:
 
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
-    from search.baselines import cheap_mixer, reference_mixer
-    from search.listed import is_listed, n_stacks, seeds_of
-    from search.space import Space, layer_labels
+    from search.spec.baselines import cheap_mixer, reference_mixer
+    from search.spec.listed import is_listed, n_stacks, seeds_of
+    from search.spec.space import Space, layer_labels
     from search.tasks.objective import ObjectiveConfig
 
     reference, cheap = layer_labels([reference_mixer(study), cheap_mixer(study)], study)

@@ -13,9 +13,9 @@ from typing import Literal
 from search.answers.arms import Arm, arms_of, value_of
 from search.answers.lengths import Derived
 from search.answers.question import Question
-from search.recall import SOLVED
+from search.followups.recall import SOLVED
 from search.rows import FINAL_STATES
-from search.space import Labels
+from search.spec.space import Labels
 
 PURPOSE = "recall"
 METRIC = "accuracy"

@@ -44,8 +44,8 @@ from search.answers.intervals import (
 from search.answers.pairing import Pairing, pairing_of
 from search.answers.question import Question
 from search.answers.variance import ENOUGH_DF
-from search.budget import duration_words
 from search.rows import VerdictRow
+from search.spec.budget import duration_words
 
 FAMILY_LEVEL = 1.0 - ALPHA
 WORTH_SAYING_S = 1.0

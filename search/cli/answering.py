@@ -24,7 +24,7 @@ def answer_of(
     """
     from search.answers.answer import answer_study
     from search.cli.opening import spec_of
-    from search.derived import derived_rows
+    from search.followups.derived import derived_rows
 
     rows = store.rows(study.name, documents=True) if rows is None else rows
     return answer_study(

@@ -51,10 +51,10 @@ def allowed_differences(first: "StudyRow", second: "StudyRow") -> list[str]:
         InputError: It is one study twice, or task, splits or recipe differ; names the fields.
     """
     from search.answers.side_by_side import split_differences
-    from search.claims import FINGERPRINT
+    from search.engine.claims import FINGERPRINT
     from search.errors import InputError
+    from search.spec.study import StudySpec
     from search.store.studies import differences, spelled_out
-    from search.study import StudySpec
 
     if first.id == second.id:
         raise InputError(f"{first.name!r} is one study; name two")

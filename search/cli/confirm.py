@@ -8,10 +8,10 @@ from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgu
 from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
-    from search.derived import Stage
+    from search.followups.derived import Stage
     from search.rows import StudyRow, TrialRow
+    from search.spec.study import StudySpec
     from search.store.repo import Store
-    from search.study import StudySpec
 
 DEFAULT_SEEDS = 2
 
@@ -46,8 +46,8 @@ def confirm(
     from the start for each length, in studies of their own. The same command continues.
     """
     from search.cli.opening import find_study, open_store, spec_of
-    from search.confirm import scales_of, select, steps_of
-    from search.derived import refuse_unfit, stages_of
+    from search.followups.confirm import scales_of, select, steps_of
+    from search.followups.derived import refuse_unfit, stages_of
 
     with open_store(store) as opened:
         base = find_study(opened, study)
@@ -74,8 +74,8 @@ def run(store: "Store", base: "StudyRow", stages: "list[Stage]", *, json: bool) 
     from search.cli.report import screen_width
     from search.cli.run import make_watcher
     from search.cli.watching import JsonWatcher
-    from search.derived import run_stages
     from search.errors import InterruptedRunError, RunFailedError
+    from search.followups.derived import run_stages
     from search.report.lengths import section
     from search.report.sections import to_text
 
@@ -105,7 +105,7 @@ def print_plan(
     json: bool,
 ) -> None:
     """Print what would be trained and about how long it takes."""
-    from search.confirm_plan import plan_of, plan_words
+    from search.followups.confirm_plan import plan_of, plan_words
 
     planned = [plan_of(store, spec, rows, stage) for stage in stages]
     if json:

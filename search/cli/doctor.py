@@ -10,9 +10,9 @@ def doctor(store: StoreOption = DEFAULT_STORE, json: JsonOption = False) -> None
     For every study it says what it is doing, or why nothing of it is running. Ends with code 1
     when something is wrong; whatever is not ok says what to do.
     """
-    from search.doctor import examine
     from search.errors import RunFailedError
     from search.settings import settings
+    from search.upkeep.doctor import examine
 
     findings = []
     for finding in examine(store, settings()):

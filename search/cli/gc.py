@@ -9,7 +9,7 @@ from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption
 from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
 if TYPE_CHECKING:
-    from search.gc import Collected
+    from search.upkeep.gc import Collected
 
 
 def gc(
@@ -34,8 +34,8 @@ def gc(
     """
     from search.cli.opening import open_store
     from search.files import Files
-    from search.gc import collect
     from search.settings import settings
+    from search.upkeep.gc import collect
 
     with open_store(store) as opened:
         files = Files.of(opened.address, settings())

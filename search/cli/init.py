@@ -21,8 +21,8 @@ def init(
 ) -> None:
     """Write a study file in which every setting is explained; an existing file is left alone."""
     from search.errors import InputError
-    from search.study_file import study_from
-    from search.study_template import commented_yaml
+    from search.spec.study_file import study_from
+    from search.spec.study_template import commented_yaml
 
     task = {"kind": "mlm"} if data is None else {"kind": "mlm", "data": {"source": data}}
     text = commented_yaml(study_from({"task": task}))

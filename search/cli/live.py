@@ -17,7 +17,7 @@ from search.cli.watching import Watcher, ending, heading
 from search.rows import FINAL_STATES
 
 if TYPE_CHECKING:
-    from search.observer import StudyStart, TrialStart
+    from search.engine.observer import StudyStart, TrialStart
     from search.rows import TrialRow
 
 BAR_WIDTH = 28
@@ -90,7 +90,7 @@ class LiveWatcher(Watcher):
         return Group(self._bars(), self._in_hand(), Text(), self._board())
 
     def _bars(self) -> Table:
-        from search.budget import duration_words
+        from search.spec.budget import duration_words
 
         pace = self.pace
         grid = Table.grid(padding=(0, 2, 0, 0))
@@ -155,7 +155,7 @@ class LiveWatcher(Watcher):
 
 def _steps(hand: InHand) -> "tuple[ProgressBar, str, str, str]":
     """How far a trial in hand is: bar, steps, rate, time left."""
-    from search.budget import duration_words
+    from search.spec.budget import duration_words
 
     if not hand.steps:
         return _bar(0.0), "preparing", "", ""

@@ -38,7 +38,7 @@ def merge(
     here with another spec is refused. Files of trials do not move.
     """
     from search.api import open as open_store
-    from search.claims import FINGERPRINT
+    from search.engine.claims import FINGERPRINT
     from search.errors import InputError
 
     if name is not None and study is None:

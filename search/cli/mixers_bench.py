@@ -10,7 +10,7 @@ from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 if TYPE_CHECKING:
     import torch
 
-    from search.swap import Swap
+    from search.timing.swap import Swap
 
 
 def bench_mixers(
@@ -61,7 +61,7 @@ def bench_mixers(
     import torch
 
     from search.errors import InputError
-    from search.swap import lengths_up_to, measure_swaps
+    from search.timing.swap import lengths_up_to, measure_swaps
 
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: there is no CUDA device here; leave it out")
@@ -107,7 +107,7 @@ def chosen_device(name: str) -> "torch.device":
 
 def swap_table(swaps: "list[Swap]", seq_len: int) -> str:
     """One line a mixer: its ratios at the longest length, and from where on it pays."""
-    from search.swap import pays_from
+    from search.timing.swap import pays_from
 
     columns = (
         ("mixer", LEFT),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from search.rows import StudyRow, TrialRow
+    from search.spec.study import StudySpec
     from search.store.readable import ReadableStore
     from search.store.repo import Store
-    from search.study import StudySpec
 
 
 @contextmanager
@@ -98,6 +98,6 @@ def spec_of(study: "StudyRow") -> "StudySpec":
     Raises:
         InputError: If it cannot be built here, as when a mixer is not installed any more.
     """
-    from search.study_file import study_from
+    from search.spec.study_file import study_from
 
     return study_from(study.spec, source=f"study {study.name}")

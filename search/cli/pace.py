@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from search.cli.output import note
 
 if TYPE_CHECKING:
-    from search.budget import Budget
+    from search.spec.budget import Budget
 
 LEAST_SHARE = 0.3
 """Of a first trial, before its pace is shown: the training process starts within it."""

@@ -10,9 +10,9 @@ from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec
-    from search.messages import Message
     from search.probe import Examined
-    from search.probe_subjects import Subject
+    from search.probe.subjects import Subject
+    from search.slots.messages import Message
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
 TOKENS = 64
@@ -92,7 +92,7 @@ def probe(
     """
     from search.errors import InputError
     from search.probe import BASES, ProbeError, examine
-    from search.probe_subjects import architecture, saved_model
+    from search.probe.subjects import architecture, saved_model
 
     if text is not None and not Path(subject).is_dir():
         raise InputError("--text needs a folder with a model and its tokenizer")
@@ -136,10 +136,10 @@ def stored(
     """Find a trial and train it again, unless it is wanted as initialised."""
     from search.cli.opening import find_study, find_trial, open_store, spec_of
     from search.cli.pace import Ticker
-    from search.messages import Progress
-    from search.probe_subjects import stored_trial
+    from search.probe.subjects import stored_trial
     from search.report.wording import time_text
     from search.settings import settings
+    from search.slots.messages import Progress
 
     with open_store(url) as opened:
         study = find_study(opened, None if number is None else subject)
@@ -204,7 +204,7 @@ def read_spec(
     from mixers.errors import SpecError
     from mixers.explain import explain, load
     from search.errors import InputError
-    from search.study_file import parse_yaml, plain
+    from search.spec.study_file import parse_yaml, plain
 
     path = Path(text)
     if path.suffix.lower() in FILE_ENDINGS or path.is_file():

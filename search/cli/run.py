@@ -13,12 +13,12 @@ from search.cli.options import DEFAULT_STORE, StoreOption
 from search.cli.output import note, notes_console, print_json, write
 
 if TYPE_CHECKING:
-    from search.budget import Budget
     from search.cli.watching import Watcher
-    from search.observer import RunOutcome
+    from search.engine.observer import RunOutcome
     from search.rows import StudyRow
+    from search.spec.budget import Budget
+    from search.spec.study import StudySpec
     from search.store.repo import Store
-    from search.study import StudySpec
 
 
 def run(
@@ -106,11 +106,11 @@ def run(
     nothing. Ctrl-C finishes the step in hand and loses nothing.
     """
     from search.api import open as open_store
-    from search.budget import Budget
+    from search.engine.runner import queue_study, run_study
     from search.errors import InterruptedRunError, RunFailedError
-    from search.listed import default_budget
-    from search.recall_check import check_recall
-    from search.runner import queue_study, run_study
+    from search.followups.recall_check import check_recall
+    from search.spec.budget import Budget
+    from search.spec.listed import default_budget
 
     given = None if budget is None else Budget.parse(budget)
     spec = assemble(
@@ -164,7 +164,7 @@ def assemble(
     Raises:
         InputError: The file or a setting is wrong; names the field's full path.
     """
-    from search.study_file import load_study, study_from, with_overrides
+    from search.spec.study_file import load_study, study_from, with_overrides
 
     options = {
         "task.data.source": data,
@@ -196,8 +196,8 @@ def choose_device(device: str) -> None:
     Raises:
         InputError: A GPU is asked for and torch finds none.
     """
-    from search.devices import visible_devices
     from search.errors import InputError
+    from search.slots.devices import visible_devices
 
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -211,8 +211,8 @@ def print_plan(
     """Print what the budget buys; makes no store and starts nothing."""
     from search.api import open as open_store
     from search.errors import NothingThereError
-    from search.plan import plan_study
-    from search.plan_words import plan_lines
+    from search.planning.plan import plan_study
+    from search.planning.plan_words import plan_lines
 
     with ExitStack() as stack:
         store = None
@@ -234,7 +234,7 @@ def say_beginning(name: str, budget: "Budget", *, is_default: bool) -> None:
 
 def say_queued(row: "StudyRow", url: str, *, json: bool) -> None:
     """Say what waits for workers."""
-    from search.budget import Budget
+    from search.spec.budget import Budget
 
     if json:
         print_json({"study": row.name, "state": row.state, "budget": row.budget, "store": url})

@@ -20,7 +20,7 @@ def schema(
     Third-party mixers that are installed here are part of it.
     """
     if document == "study":
-        from search.study import StudySpec
+        from search.spec.study import StudySpec
 
         described = StudySpec.model_json_schema()
     else:

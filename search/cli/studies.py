@@ -112,7 +112,7 @@ def study_text(study: "StudyRow", rows: "Sequence[TrialRow]") -> str:
     """The head of a study's page: its state, its counts and what it searches."""
     from collections import Counter
 
-    from search.budget import duration_words
+    from search.spec.budget import duration_words
 
     states = Counter(row.state for row in rows)
     phases = Counter(row.phase for row in rows)
@@ -182,7 +182,7 @@ def trials_table(rows: "Sequence[TrialRow]", study: "StudyRow") -> str:
 
 
 def _study_cells(study: "StudyRow") -> tuple[str, ...]:
-    from search.budget import duration_words
+    from search.spec.budget import duration_words
 
     return (
         study.name if study.base is None else f"  {study.name}",

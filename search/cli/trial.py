@@ -37,7 +37,7 @@ def _line(label: str, value: object) -> str:
 
 def _head(trial: Mapping[str, Any]) -> Iterator[str]:
     from search.report.wording import time_text
-    from search.routes import route_words
+    from search.store.routes import route_words
 
     role = f", {trial['role'].replace('_', ' ').replace(':', ' ')}" if trial["role"] else ""
     yield _line("trial", f"{trial['number']} of {trial['study']} ({trial['phase']}{role})")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 from search.cli.numbers import decimals
 from search.cli.output import json_text, note, write
 from search.cli.pace import Pace
-from search.observer import RunObserver
+from search.engine.observer import RunObserver
 from search.rows import FINAL_STATES
 
 if TYPE_CHECKING:
-    from search.observer import RunOutcome, StudyStart, TrialStart
+    from search.engine.observer import RunOutcome, StudyStart, TrialStart
     from search.rows import TrialRow
     from search.store.repo import Store
 
@@ -145,8 +145,8 @@ def heading(start: "StudyStart") -> str:
 
 def ending(row: "TrialRow", start: "StudyStart", pace: Pace) -> str:
     """How a trial ended, in one line."""
-    from search.budget import duration_words
     from search.report.wording import time_text
+    from search.spec.budget import duration_words
 
     width = len(str(int(start.budget.amount))) if start.budget.unit == "trials" else 3
     total = f"/{int(start.budget.amount)}" if start.budget.unit == "trials" else ""

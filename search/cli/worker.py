@@ -8,10 +8,10 @@ import typer
 
 from search.cli.options import DEFAULT_STORE, StoreOption
 from search.cli.output import json_text, note, write
-from search.observer import RunObserver
+from search.engine.observer import RunObserver
 
 if TYPE_CHECKING:
-    from search.observer import TrialStart
+    from search.engine.observer import TrialStart
     from search.rows import TrialRow
 
 SLURM_END = "SLURM_JOB_END_TIME"
@@ -68,9 +68,9 @@ def worker(
     come from `search run` and from the service; each is worked on up to the budget last asked for.
     """
     from search.api import open as open_store
+    from search.engine.stopping import StopFlag
     from search.errors import InterruptedRunError
     from search.settings import settings
-    from search.stopping import StopFlag
     from search.workers.on_ray import pull_on_ray
     from search.workers.pull import pull
 
@@ -124,8 +124,8 @@ def end_of(lasting: str | None) -> float:
     Raises:
         InputError: The option is no time.
     """
-    from search.budget import Budget
     from search.errors import InputError
+    from search.spec.budget import Budget
 
     if lasting is not None:
         budget = Budget.parse(lasting)

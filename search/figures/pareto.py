@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from search.answers.answer import Answer
     from search.answers.pareto import FrontPoint
-    from search.measures import Measure
+    from search.spec.measures import Measure
 
 SYMBOLS = {"on the front": "diamond", "possibly": "diamond-open", "over a limit": "x-thin-open"}
 COUNTS = ("", "FLOPs", "parameters")  # units that repeat the name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from search.rows import Phase, TrialRow
-from search.space import Labels
+from search.spec.space import Labels
 
 ChoiceKey = tuple[Labels, int, tuple[tuple[str, float], ...]]
 

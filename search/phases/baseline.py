@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.baselines import Baseline
-from search.history import trained_labels
 from search.phases.base import Ask, Choice
+from search.phases.history import trained_labels
 from search.rows import Phase, TrialRow
+from search.spec.baselines import Baseline
 
 
 class BaselinePhase:

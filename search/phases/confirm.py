@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.baselines import Baseline
-from search.finalists import Finalist, finalists, in_order, next_finalist
-from search.history import too_large
 from search.phases.base import Ask, Choice
+from search.phases.finalists import Finalist, finalists, in_order, next_finalist
+from search.phases.history import too_large
+from search.phases.sweep import Sweep
 from search.rows import Phase, TrialRow
-from search.space import Space
-from search.sweep import Sweep
+from search.spec.baselines import Baseline
+from search.spec.space import Space
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 class ConfirmPhase:

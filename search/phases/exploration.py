@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from search.history import SeenRows, history_of, trained_labels
-from search.limits import limits_of
 from search.phases.base import Ask, Choice
+from search.phases.history import SeenRows, history_of, trained_labels
 from search.rows import Phase, TrialRow
-from search.space import Space
+from search.spec.limits import limits_of
+from search.spec.space import Space
 from search.strategies.base import History, Proposal, Strategy, trial_seed
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 MAX_ASKS = 20
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from search.history import too_large
-from search.listed import seeds_of, stacks
 from search.phases.base import Ask, Choice
+from search.phases.history import too_large
 from search.rows import Phase, TrialRow
+from search.spec.listed import seeds_of, stacks
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 class ListedPhase:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from search.budget import Budget
 from search.rows import Counts, Phase
+from search.spec.budget import Budget
 
 MIN_TRIALS_TO_CONFIRM = 6
 PHASES_IN_ORDER: tuple[Phase, ...] = ("baseline", "recipe", "search", "confirm")

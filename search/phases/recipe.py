@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from search.history import too_large
 from search.phases.base import Ask, Choice
+from search.phases.history import too_large
+from search.phases.sweep import Sweep
 from search.rows import Phase, TrialRow
-from search.sweep import Sweep
 
 
 class RecipePhase:

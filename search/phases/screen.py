@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from search.phases.base import Ask, Choice
 from search.phases.exploration import SearchPhase
 from search.rows import Phase, TrialRow
-from search.space import Labels, Space
+from search.spec.space import Labels, Space
 from search.strategies.base import DesignStrategy
 from search.strategies.screen_plan import screening_of
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 class ScreenPhase:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.baselines import baselines
-from search.listed import is_listed
 from search.phases.base import PhaseSource
 from search.phases.baseline import BaselinePhase
 from search.phases.confirm import ConfirmPhase
@@ -13,12 +11,14 @@ from search.phases.exploration import SearchPhase
 from search.phases.listed import ListedPhase
 from search.phases.recipe import RecipePhase
 from search.phases.screen import ScreenPhase
-from search.space import Space
+from search.phases.sweep import Sweep
+from search.spec.baselines import baselines
+from search.spec.listed import is_listed
+from search.spec.space import Space
 from search.strategies.base import DesignStrategy, Strategy
-from search.sweep import Sweep
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 
 def phase_sources(study: StudySpec, strategy: Strategy) -> tuple[PhaseSource, ...]:

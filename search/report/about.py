@@ -64,7 +64,7 @@ def about_study(store: Store, study: StudyRow, rows: Sequence[TrialRow], url: st
         rows: its trials.
         url: the store as the user named it.
     """
-    from search.claims import FINGERPRINT
+    from search.engine.claims import FINGERPRINT
 
     finished = [row for row in rows if row.state == "completed"]
     trained = [row for row in finished if row.reused_from is None] or finished

@@ -10,7 +10,7 @@ from search.answers.verdicts import UNDECIDED
 from search.report.lengths import headline
 from search.report.recipe import stack_name
 from search.report.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
-from search.routes import unseen_words
+from search.store.routes import unseen_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

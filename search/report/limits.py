@@ -9,7 +9,7 @@ from search.report.wording import plural, scaled, time_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
-    from search.limits import Limit
+    from search.spec.limits import Limit
 
 ABOUT = (
     "Limits on parameters and FLOPs are known before training: stacks over them are never trained, "

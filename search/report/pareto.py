@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from search.answers.answer import Answer
     from search.answers.pareto import FrontPoint
     from search.answers.question import Question
-    from search.measures import Measure
+    from search.spec.measures import Measure
 
 ABOUT = (
     "A stack is on the front where no other is at least as good in everything that is weighed. The "

@@ -21,7 +21,7 @@ MOST_SEEDS = 8
 
 def sections(answer: Answer, about: About) -> list[Section]:
     """The facts, the commands and the study's file."""
-    from search.study_file import to_yaml_text
+    from search.spec.study_file import to_yaml_text
 
     total = sum(answer.spent.by_phase.values())
     parts = [Section("Made with", ("fact", "value"), _facts(about))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.finalists import runs_until
+from search.phases.finalists import runs_until
 from search.phases.quotas import MIN_TRIALS_TO_CONFIRM
 from search.report.sections import Section
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.budget import duration_words
+from search.spec.budget import duration_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

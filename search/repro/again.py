@@ -11,20 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from search.engine.runner import plugins_of, prepare, refuse_other_data, uses_local_classes
 from search.errors import InputError, NothingThereError, RunFailedError
-from search.messages import Message, Report, TrialFailure, TrialResult
 from search.repro.comparison import Compared, Fact, compare, differing, other_plugins
 from search.repro.interval import Interval, interval_of
-from search.runner import plugins_of, prepare, refuse_other_data, uses_local_classes
+from search.slots.messages import Message, Report, TrialFailure, TrialResult
 from search.tasks.objective import ObjectiveConfig
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
-    from search.messages import TrialConfig
     from search.rows import StudyRow, TrialRow
     from search.settings import Settings
+    from search.slots.messages import TrialConfig
+    from search.spec.study import StudySpec
     from search.store.repo import Store
-    from search.study import StudySpec
 
 Verdict = Literal["bitwise", "inside", "outside", "different", "unknown"]
 Watch = Callable[[int, Mapping[str, float]], None]
@@ -80,7 +80,7 @@ def reproduce(
         NothingThereError: It has no result to compare with.
         RunFailedError: The second training failed.
     """
-    from search.study_file import study_from
+    from search.spec.study_file import study_from
 
     document = store.trial(row.id)
     spec = study_from(study.spec, source=f"study {study.name}")
@@ -151,8 +151,8 @@ def config_of(
     """
     from mixers.explain import load
     from mixers.spec import EncoderSpec as Spec
-    from search.devices import visible_devices
-    from search.runners import ConfigMaker
+    from search.slots.devices import visible_devices
+    from search.slots.runners import ConfigMaker
     from search.tasks.base import Split
 
     try:
@@ -183,10 +183,10 @@ def train(
 ) -> TrialResult | TrialFailure:
     """Trains in a process of its own, or in this one."""
     if in_process:
-        from search.trial import attempt
+        from search.training.trial import attempt
 
         return attempt(config, report=on_message, should_stop=lambda: None)
-    from search.slot import Slot
+    from search.slots.slot import Slot
 
     limit = local.memory_limit_bytes
     with Slot(config.device, config.threads, local.logs, limit, hang_s=local.hang_s) as slot:

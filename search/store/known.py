@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, select
 
-from search.codes import codes_of
 from search.rows import FINAL_STATES, TrialRow
+from search.store.codes import codes_of
 from search.store.reading import trial_rows
 from search.store.tables import Trial
 

@@ -166,7 +166,7 @@ class Merging:
         Raises:
             InputError: Their specs or their data differ.
         """
-        from search.study import StudySpec
+        from search.spec.study import StudySpec
 
         way_out = f"take it in under another name: --study {row.name} --name NEW"
         if found.spec != row.spec:

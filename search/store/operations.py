@@ -6,9 +6,9 @@ from typing import Literal
 
 from sqlalchemy import Connection, and_, func, select, update
 
-from search.budget import training_flops
 from search.errors import InputError, NothingThereError
 from search.rows import StudyState, TrialState
+from search.spec.budget import training_flops
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.leases import set_state

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine
 
-from search.codes import distinct_codes
 from search.errors import StoreError
-from search.routes import route_document
 from search.rows import (
     Claim,
     CommitOutcome,
@@ -39,18 +37,20 @@ from search.store import (
     workers,
 )
 from search.store.address import Address, parse_address
+from search.store.codes import distinct_codes
 from search.store.engine import database_time, make_engine
 from search.store.engine import reading as read_transaction
 from search.store.engine import writing as write_transaction
 from search.store.known import KnownRows
 from search.store.opening import WAYS_OUT, check_file
+from search.store.routes import route_document
 from search.store.schema import inspect_schema, migrate, require_current
 from search.store.views import find_view
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
-    from search.messages import Message, TrialFailure, TrialResult
-    from search.study import StudySpec
+    from search.slots.messages import Message, TrialFailure, TrialResult
+    from search.spec.study import StudySpec
 
 LEASE_S = 90.0
 ROW_LIMIT = 1000
@@ -454,8 +454,8 @@ class Store:
         """End an attempt that failed.
 
         Returns:
-            "queued": the trial gets another attempt, as `search.retries` has it. "failed": it has
-            had all that it gets for this cause. "lost": the lease was lost; nothing changed.
+            "queued": the trial gets another attempt, as `search.engine.retries` has it. "failed":
+            it has had all that it gets for this cause. "lost": the lease was lost; nothing changed.
         """
         with self.writing(claim.study_id) as connection:
             return results.fail(connection, claim, failure)

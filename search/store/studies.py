@@ -19,7 +19,7 @@ from search.store.tables import Attempt, DerivedStudy, SpaceRevision, Study, Tri
 from search.store.types import AnyRow
 
 if TYPE_CHECKING:
-    from search.study import StudySpec
+    from search.spec.study import StudySpec
 
 Plugins = Mapping[str, tuple[str, str]]
 ABSENT = object()

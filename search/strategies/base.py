@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
-from search.space import Labels, Space
+from search.spec.space import Labels, Space
 
 Direction = Literal["minimize", "maximize"]
 PastState = Literal["complete", "pruned", "failed", "running"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.space import Space
+from search.spec.space import Space
 from search.strategies.base import History, Proposal
 
 

@@ -16,7 +16,7 @@ from optuna.samplers import BaseSampler
 from optuna.storages import InMemoryStorage
 from optuna.trial import Trial
 
-from search.space import Space
+from search.spec.space import Space
 from search.strategies.base import History, Proposal, trial_seed
 from search.strategies.catalog import Offer, OptionValue
 from search.strategies.rebuilding import STUDY_NAME, SharedTrials, distributions, rebuild

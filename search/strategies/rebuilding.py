@@ -17,7 +17,7 @@ from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from search.space import Space, parameter
+from search.spec.space import Space, parameter
 from search.strategies.base import History, PastTrial
 
 STATES = {

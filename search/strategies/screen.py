@@ -15,7 +15,7 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from search.space import Labels, Space, parameter
+from search.spec.space import Labels, Space, parameter
 from search.strategies.base import History, Proposal
 from search.strategies.catalog import Offer, OptionValue
 from search.strategies.optuna_sampler import OptunaSampler

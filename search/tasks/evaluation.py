@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.data.splits import Split
-from search.metrics import Metric, Records, build_metric
 from search.rows import DocumentSums
+from search.tasks.metrics import Metric, Records, build_metric
 
 if TYPE_CHECKING:
     import torch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from search.messages import Message, TrialFailure, TrialResult
 from search.rows import Claim, FailOutcome, StudyRow, StudyState, TrialRow
+from search.slots.messages import Message, TrialFailure, TrialResult
 
 
 class WorkerStore(Protocol):

@@ -12,11 +12,11 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from search.engine.stopping import StopFlag, stop_on_signals
 from search.errors import InputError
-from search.stopping import StopFlag, stop_on_signals
 
 if TYPE_CHECKING:
-    from search.observer import RunObserver
+    from search.engine.observer import RunObserver
 
 LOOK_S = 0.5
 CONNECT_S = 10.0

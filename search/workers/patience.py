@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from search.engine.stopping import StopFlag
 from search.errors import StoreAwayError
-from search.stopping import StopFlag
 
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 5.0

@@ -8,31 +8,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from search.budget import Budget
-from search.errors import InputError, NothingThereError, RunFailedError, StoreAwayError
-from search.files import Files
-from search.observer import OneAtATime, RunObserver
-from search.rows import StudyRow
-from search.run_end import settle_study
-from search.runner import (
+from search.engine.observer import OneAtATime, RunObserver
+from search.engine.run_end import settle_study
+from search.engine.runner import (
     Prepared,
     make_worker,
     prepare,
     refuse_other_data,
     uses_local_classes,
 )
-from search.runners import make_slots, slot_runner
-from search.stopping import StopFlag, stop_on_signals
-from search.study_file import study_from
+from search.engine.stopping import StopFlag, stop_on_signals
+from search.errors import InputError, NothingThereError, RunFailedError, StoreAwayError
+from search.files import Files
+from search.rows import StudyRow
+from search.slots.runners import make_slots, slot_runner
+from search.spec.budget import Budget
+from search.spec.study_file import study_from
 from search.tasks.objective import ObjectiveConfig
 from search.workers.patience import Patience
 from search.workers.team import work_together
 
 if TYPE_CHECKING:
     from search.settings import Settings
-    from search.slot import Slot
+    from search.slots.slot import Slot
+    from search.spec.study import StudySpec
     from search.store.repo import Store
-    from search.study import StudySpec
 
 SEEN_EVERY_S = 15.0
 

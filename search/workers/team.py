@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from search.stopping import StopFlag
+from search.engine.stopping import StopFlag
 
 LOOK_S = 0.2
 

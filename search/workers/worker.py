@@ -8,18 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from search.assignments import Assignment, Ended, Reused
-from search.budget import Budget
-from search.claims import Claims
+from search.engine.assignments import Assignment, Ended, Reused
+from search.engine.claims import Claims
+from search.engine.observer import RunObserver, TrialStart
+from search.engine.retries import is_of_machine
+from search.engine.stopping import StopFlag
 from search.errors import SearchError, StoreAwayError
-from search.failure import failure_of
 from search.files import Files
-from search.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
-from search.observer import RunObserver, TrialStart
-from search.retries import is_of_machine
 from search.rows import Claim
-from search.runners import TrialRunner
-from search.stopping import StopFlag
+from search.slots.failure import failure_of
+from search.slots.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
+from search.slots.runners import TrialRunner
+from search.spec.budget import Budget
 from search.workers.contract import WorkerStore
 from search.workers.lease import Lease
 from search.workers.patience import Patience

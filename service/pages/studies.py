@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from search.budget import duration_words
 from search.rows import STUDY_STATES, StudyRow
+from search.spec.budget import duration_words
 from service.deps import Reader, StoreDep
 from service.pages.tables import PAGE_SIZE, Column, List, Table, Value, cell, study_href
 from service.pages.templating import render

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from search.study import StudySpec
-from search.study_file import parse_yaml, plain, study_from, to_yaml_text
-from search.study_template import commented_yaml
+from search.spec.study import StudySpec
+from search.spec.study_file import parse_yaml, plain, study_from, to_yaml_text
+from search.spec.study_template import commented_yaml
 from service.problems import ProblemError
 
 SOURCE = "the study"
+EMPTY = "# Every setting has its default.\n"
 START = """\
 # What is left out has its default. Layers are chosen one by one from `choices`.
 encoder:
@@ -33,6 +34,24 @@ def study_text(spec: Mapping[str, Any]) -> str:
         return commented_yaml(StudySpec.model_validate(dict(spec)))
     except ValidationError:
         return to_yaml_text(dict(spec))
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    """A study's document as a file: a line for each setting, sections indented."""
+    return "".join(f"{line}\n" for line in _lines(document, "")) or EMPTY
+
+
+def _lines(document: Mapping[str, Any], pad: str) -> Iterator[str]:
+    for key, value in document.items():
+        name = to_yaml_text(key)
+        if isinstance(value, Mapping) and value:
+            yield f"{pad}{name}:"
+            yield from _lines(value, f"{pad}  ")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            yield f"{pad}{name}:"
+            yield from (f"{pad}  - {to_yaml_text(item)}" for item in value)
+        else:
+            yield f"{pad}{name}: {to_yaml_text(value)}"
 
 
 def document_of(text: str) -> dict[str, Any]:

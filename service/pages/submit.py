@@ -1,4 +1,4 @@
-"""The form that submits a study: its text checked as one types, its plan, then the submission."""
+"""The form that submits a study: fields and text, checked as one types, planned, submitted."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from mixers.errors import MixerError
 from mixers.registry import mixer_registry
-from search.budget import EXAMPLES
 from search.errors import InputError, SearchError
+from search.spec.budget import EXAMPLES
 from service import schemas
 from service.deps import AccessDep, SettingsDep, StoreDep, Submitter
-from service.pages.study_text import START, document_of, study_text
+from service.pages.fields import study_form
+from service.pages.study_text import START, document_of, study_text, text_of
 from service.pages.tables import study_href
-from service.pages.templating import render
-from service.problems import ProblemError, from_search, wrong_fields
+from service.pages.templating import fragment, render
+from service.problems import FieldProblem, ProblemError, from_search, wrong_fields
 from service.routes import studies
 from service.studies import find
-from service.users import User
 
 router = APIRouter(include_in_schema=False)
 Refused = (ProblemError, SearchError, MixerError, ValidationError)
@@ -33,8 +33,25 @@ class Draft(schemas.Request):
     """What the form holds."""
 
     text: Annotated[str, Field(max_length=200_000)]
+    """The study as a file: what is planned and submitted."""
+    spec: dict[str, Any] | None = None
+    """What the fields hold, where one of them changed; a check then answers with its text."""
     name: Annotated[str, Field(max_length=200)] = ""
     budget: Annotated[str, Field(max_length=40)] = ""
+
+
+class Checked(BaseModel):
+    """What a check found."""
+
+    valid: bool = False
+    text: str
+    """The study as a file."""
+    shown: str
+    """What the page shows of it: the layers, or what is wrong line by line."""
+    errors: list[FieldProblem] = []
+    """What is wrong, by the path of its field."""
+    fields: str = ""
+    """The fields that hold a valid text."""
 
 
 @router.get("/submit")
@@ -42,20 +59,34 @@ def form(
     store: StoreDep, user: Submitter, origin: Annotated[str, Query(alias="from")] = ""
 ) -> HTMLResponse:
     """The form, with a small study in it or an earlier one."""
-    text = study_text(find(store, origin).spec) if origin else START
-    return render("submit.html", user, "submit", text=text, examples=EXAMPLES, origin=origin)
+    if origin:
+        spec = find(store, origin).spec
+        text, fields = study_text(spec), study_form(spec)
+    else:
+        text, fields = START, study_form(document_of(START))
+    return render(
+        "submit.html", user, "submit", text=text, form=fields, examples=EXAMPLES, origin=origin
+    )
 
 
 @router.post("/submit/check")
-def check(draft: Draft, store: StoreDep, settings: SettingsDep, user: Submitter) -> HTMLResponse:
-    """What the text means, or every line that is wrong: both are answers to a check."""
+def check(draft: Draft, store: StoreDep, settings: SettingsDep, user: Submitter) -> Checked:
+    """What the draft means, or all that is wrong with it: both are answers to a check."""
+    text = draft.text if draft.spec is None else text_of(draft.spec)
     try:
-        spec = schemas.Spec(name=draft.name or None, spec=document_of(draft.text))
+        document = document_of(text) if draft.spec is None else draft.spec
+        spec = schemas.Spec(name=draft.name or None, spec=document)
         found = studies.validate(spec, store, settings, user)
         studies.checked_budget(draft.budget or None)
     except Refused as error:
-        return _refusal(error, user, status=200)
-    return render("submit_check.html", user, found=found, preview=_preview(found.layers))
+        problem = _problem(error)
+        errors = [FieldProblem(path=path, message=words) for path, words in problem.errors]
+        return Checked(text=text, shown=_refused(error, problem), errors=errors)
+    shown = fragment("submit_check.html", found=found, preview=_preview(found.layers))
+    fields = ""
+    if draft.spec is None:
+        fields = fragment("submit_fields.html", form=study_form(document))
+    return Checked(valid=True, text=text, shown=shown, fields=fields)
 
 
 @router.post("/submit/plan")
@@ -67,8 +98,8 @@ def plan(draft: Draft, store: StoreDep, settings: SettingsDep, user: Submitter) 
         )
         made = studies.plan(asked, store, settings, user)
     except Refused as error:
-        return _refusal(error, user)
-    return render("submit_plan.html", user, words=made.words)
+        return _refusal(error)
+    return HTMLResponse(fragment("submit_plan.html", words=made.words))
 
 
 @router.post("/submit")
@@ -90,28 +121,31 @@ def submit(
         )
         made = studies.submit(body, request, response, store, settings, access, user)
     except Refused as error:
-        return _refusal(error, user)
+        return _refusal(error)
     return JSONResponse({"page": study_href(made.name, made.id)}, response.status_code)
 
 
-def _refusal(error: RefusedError, user: User, status: int | None = None) -> HTMLResponse:
-    """Every problem of a draft, one a line."""
+def _problem(error: RefusedError) -> ProblemError:
+    """A refusal with the fields that are wrong."""
     if isinstance(error, ProblemError):
-        problem = error
-    elif isinstance(error, SearchError | MixerError):
-        problem = from_search(error)
-    else:
-        problem = wrong_fields([_rule(detail) for detail in error.errors()])
+        return error
+    if isinstance(error, SearchError | MixerError):
+        return from_search(error)
+    return wrong_fields([_rule(detail) for detail in error.errors()])
+
+
+def _refused(error: RefusedError, problem: ProblemError) -> str:
+    """Every problem of a draft, one a line."""
     lines = [f"{path}: {message}" if path else message for path, message in problem.errors]
     if isinstance(error, InputError):
         lines = str(error).splitlines()
-    return render(
-        "submit_refused.html",
-        user,
-        status=status or problem.status,
-        headers=problem.headers,
-        lines=lines or [problem.detail],
-    )
+    return fragment("submit_refused.html", lines=lines or [problem.detail])
+
+
+def _refusal(error: RefusedError) -> HTMLResponse:
+    """The answer to a draft that is refused."""
+    problem = _problem(error)
+    return HTMLResponse(_refused(error, problem), problem.status, problem.headers)
 
 
 def _rule(detail: ErrorDetails) -> tuple[str, str]:

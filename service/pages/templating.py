@@ -46,6 +46,11 @@ def environment() -> Environment:
     return made
 
 
+def fragment(template: str, **context: Any) -> str:
+    """Sets a part of a page."""
+    return environment().get_template(template).render(**context)
+
+
 def render(
     template: str,
     user: User | None,
@@ -65,14 +70,6 @@ def render(
         headers: Further headers.
         context: What the template shows.
     """
-    text = (
-        environment()
-        .get_template(template)
-        .render(
-            user=user,
-            csrf=user.csrf if user is not None and user.via == "cookie" else "",
-            place=place,
-            **context,
-        )
-    )
+    csrf = user.csrf if user is not None and user.via == "cookie" else ""
+    text = fragment(template, user=user, csrf=csrf, place=place, **context)
     return HTMLResponse(text, status, headers)

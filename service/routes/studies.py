@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from search.budget import Budget
 from search.errors import InputError, NothingThereError
 from search.rows import StudyRow, StudyState
+from search.spec.budget import Budget
 from search.store.operations import Wish
 from search.store.repo import Store
 from service.access import Access
@@ -76,7 +76,7 @@ def submit(
 
     A name that stands for another spec already is 409, with the fields that differ.
     """
-    from search.runner import plugins_of
+    from search.engine.runner import plugins_of
 
     study = admitted(body.spec, settings)
     budget = checked_budget(body.budget)
@@ -98,7 +98,7 @@ def submit(
 @router.post("/validate", summary="Check a study, store nothing", responses=errors(*WITH_BODY))
 def validate(body: Spec, store: StoreDep, settings: SettingsDep, user: Submitter) -> Validated:
     """Answers with the whole spec, or with every field that is wrong."""
-    from search.space import Space
+    from search.spec.space import Space
 
     study = admitted(body.spec, settings)
     space = Space.of(study)
@@ -124,8 +124,8 @@ def plan(
     One plan is made at a time; another request meanwhile is 429.
     """
     from search.cli.output import jsonable
-    from search.plan import plan_study
-    from search.plan_words import plan_lines
+    from search.planning.plan import plan_study
+    from search.planning.plan_words import plan_lines
 
     study = admitted(body.spec, settings)
     budget = Budget.parse(checked_budget(body.budget) or "")

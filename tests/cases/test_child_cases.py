@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from fault_trials import faults_installed, trial_config
 
-from search.messages import TrialFailure, TrialResult
-from search.slot import Slot
+from search.slots.messages import TrialFailure, TrialResult
+from search.slots.slot import Slot
 
 
 @pytest.fixture(scope="module")

@@ -82,8 +82,8 @@ def test__C40__new_choice_in_another_study__old_results_are_reused(tmp_path):
 def test__C40__other_order_of_choices__proposes_the_same_points_for_old_rows(tmp_path):
     from own_study import own_study
 
-    from search.history import history_of
-    from search.space import Space
+    from search.phases.history import history_of
+    from search.spec.space import Space
 
     outcome = run_own(tmp_path, 8, choices=["attention", "sepconv", "bproj"])
     rows = stored_rows(tmp_path, outcome)
@@ -118,8 +118,8 @@ def test__C41__not_finite_objective__is_diverged_never_best_never_a_good_point(
 ):
     from own_study import own_study
 
-    from search.history import history_of
-    from search.space import Space
+    from search.phases.history import history_of
+    from search.spec.space import Space
 
     def sometimes_wild(architecture, seed, report):
         if architecture.blocks[0].mixer.kind == "attention":

@@ -8,8 +8,8 @@ from own_study import Recorder, loss, own_study, run_own, store_url, stored_rows
 
 import search
 from search.api import study_of
+from search.engine.own_objective import source_sha256
 from search.errors import InputError, NothingThereError
-from search.own_objective import source_sha256
 
 ROOT = Path(__file__).parents[2]
 

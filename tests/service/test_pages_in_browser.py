@@ -12,10 +12,10 @@ from served import make_token, server_of
 from texts import write_folder
 from tiny_run import SETTINGS, own_folders
 
-import search.plan
+import search.planning.plan
 from search.api import run
+from search.engine.observer import RunObserver
 from search.errors import RunFailedError
-from search.observer import RunObserver
 from search.store.repo import Store
 
 pytestmark = [
@@ -93,7 +93,7 @@ def test__submit_to_answer__nothing_loaded_anew__the_page_follows_the_run(
     def no_plan(*_, **__):
         raise RunFailedError("no process to time in")
 
-    monkeypatch.setattr(search.plan, "plan_study", no_plan)
+    monkeypatch.setattr(search.planning.plan, "plan_study", no_plan)
     with server_of(url, data=tmp_path) as (address, _):
         page = browser.page()
         page.open(f"{address}/studies")

@@ -6,8 +6,8 @@ import store_factory
 from served import API, client_of
 
 from mixers import available
+from search.spec.study import StudySpec
 from search.store.repo import Store
-from search.study import StudySpec
 from service.routes.mixers import MEASURING
 from service.routes.studies import PLANNING
 

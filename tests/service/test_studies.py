@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import API, client_of, make_token
 
+from search.spec.study import StudySpec
 from search.store.repo import Store
-from search.study import StudySpec
 from service.listing import thinned
 
 SPEC = {"encoder": {"d_model": 32, "n_layers": 2}, "space": {"choices": ["attention", "sepconv"]}}

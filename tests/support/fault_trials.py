@@ -9,8 +9,8 @@ from typing import Any
 from plugin_packages import lay_out
 
 from mixers.registry import mixer_registry
-from search.messages import TrialConfig
-from search.study import StudySpec
+from search.slots.messages import TrialConfig
+from search.spec.study import StudySpec
 from search.tasks.base import task_registry
 
 RECIPE = {"steps": 8, "batch_size": 4, "learning_rate": 1e-2, "validations": 2}

@@ -8,9 +8,9 @@ from typing import Any
 
 import search
 from search.api import study_of
-from search.observer import RunObserver, RunOutcome, StudyStart, TrialStart
+from search.engine.observer import RunObserver, RunOutcome, StudyStart, TrialStart
 from search.rows import TrialRow
-from search.study import StudySpec
+from search.spec.study import StudySpec
 
 WORTH = {"attention": 0.5, "sepconv": 0.1, "bproj": 0.2, "average": 0.4, "hardmax_shift": 0.3}
 

@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.replay import spend
 from search.answers.answer import Answer, make_answer
 from search.answers.question import Question
-from search.baselines import Baseline
-from search.finalists import finalists, next_finalist
-from search.history import trained_labels
 from search.phases import Ask, Choice
 from search.phases.baseline import BaselinePhase
+from search.phases.finalists import finalists, next_finalist
+from search.phases.history import trained_labels
 from search.rows import Phase, TrialRow
-from search.space import Space
-from search.study import LimitsSpec
+from search.spec.baselines import Baseline
+from search.spec.space import Space
+from search.spec.study import LimitsSpec
 
 ATTENTION = "attention(rotary=true)"
 MIXERS = (ATTENTION, "sepconv", "bproj", "average", "hardmax_shift")

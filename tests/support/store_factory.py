@@ -12,7 +12,8 @@ from typing import Any
 
 from mixers.notation import parse_architecture
 from mixers.spec import EncoderSpec
-from search.messages import (
+from search.rows import Claim, Phase
+from search.slots.messages import (
     Costs,
     Message,
     MixerProof,
@@ -23,9 +24,8 @@ from search.messages import (
     TrialFailure,
     TrialResult,
 )
-from search.rows import Claim, Phase
+from search.spec.study import StudySpec
 from search.store.repo import Store
-from search.study import StudySpec
 
 PLUGINS = dict.fromkeys(
     ("attention", "sepconv", "bproj", "average", "hardmax_shift"), ("mixsearch", "0.1.0")

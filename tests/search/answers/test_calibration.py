@@ -8,7 +8,7 @@ from simulated import ATTENTION, Simulation, question
 from benchmarks.calibration import calibrate, judged
 from benchmarks.worlds import WORLDS, Sample
 from search.answers.answer import answer_study
-from search.study import StudySpec
+from search.spec.study import StudySpec
 
 BUDGET = 36
 STUDIES = 20

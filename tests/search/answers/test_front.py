@@ -8,7 +8,7 @@ from scipy import stats
 
 from search.answers import front
 from search.answers.front import Estimates, estimates_of, front_probability, nondominated
-from search.measures import COSTS, Measure
+from search.spec.measures import COSTS, Measure
 
 LOSS = Measure("loss", "nats", "minimize", "metric")
 ACCURACY = Measure("accuracy", "fraction", "maximize", "metric")

@@ -5,9 +5,9 @@ from simulated import ATTENTION, question, row
 
 from search.answers.arms import arms_of
 from search.answers.pareto import front_measures, front_of
-from search.limits import Limit
-from search.measures import COSTS, Measure
 from search.rows import Latency
+from search.spec.limits import Limit
+from search.spec.measures import COSTS, Measure
 
 A, S, B, M = ATTENTION, "sepconv", "bproj", "average"
 LOSS = Measure("loss", "nats", "minimize", "metric")

@@ -6,7 +6,7 @@ import store_factory
 from command import call
 
 from mixers import EncoderSpec
-from search.claims import FINGERPRINT
+from search.engine.claims import FINGERPRINT
 from search.store.repo import Store
 
 Capture = pytest.CaptureFixture[str]

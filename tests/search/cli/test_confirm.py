@@ -8,8 +8,8 @@ from fault_trials import RECIPE, faults_installed
 from own_study import loss, own_study
 
 import search
-from search.own_objective import ObjectiveRunner
-from search.study_file import study_from
+from search.engine.own_objective import ObjectiveRunner
+from search.spec.study_file import study_from
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def url(tmp_path, faults, monkeypatch):
     """A store with one searched study; a function stands for the training."""
     monkeypatch.setenv("SEARCH_CACHE_DIR", str(faults / "cache"))
     runner = ObjectiveRunner(loss, "loss")
-    monkeypatch.setattr("search.runner.make_training_runners", lambda *_, **__: [runner])
+    monkeypatch.setattr("search.engine.runner.make_training_runners", lambda *_, **__: [runner])
     spec = study_from(
         {
             "task": {"kind": "faults.copy"},

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from command import call
 
-from search.study import StudySpec
-from search.study_file import load_study
+from search.spec.study import StudySpec
+from search.spec.study_file import load_study
 
 Capture = pytest.CaptureFixture[str]
 

@@ -12,9 +12,9 @@ from mixers import EncoderSpec
 from mixers.folder import save
 from search.bert_folder import read_bert
 from search.probe import initialised, probe, random_contexts
-from search.probe_subjects import saved_model
+from search.probe.subjects import saved_model
+from search.spec.study_file import with_overrides
 from search.store.repo import Store
-from search.study_file import with_overrides
 
 SMALL = ("--size", "small", "--d-model", "16", "--d-ff", "32", "--seq-len", "12")
 

@@ -9,14 +9,14 @@ import pytest
 import store_factory
 from rich.console import Console
 
-from search.budget import Budget
 from search.cli import live
 from search.cli.live import LiveWatcher
 from search.cli.pace import Pace
 from search.cli.standings import standings
 from search.cli.watching import JsonWatcher, PlainWatcher
-from search.observer import RunOutcome, StudyStart, TrialStart
+from search.engine.observer import RunOutcome, StudyStart, TrialStart
 from search.rows import TrialRow
+from search.spec.budget import Budget
 
 
 class Clock:

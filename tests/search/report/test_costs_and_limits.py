@@ -4,12 +4,12 @@ from simulated import Simulation, question
 
 from search.answers.bounds import Bounds, bounds_of
 from search.answers.speedup import Ratio, SpeedUp
-from search.limits import Limit
-from search.measures import COSTS, Measure
 from search.report import limits, speedup
 from search.report.about import About
 from search.report.sections import Room
 from search.report.text import render
+from search.spec.limits import Limit
+from search.spec.measures import COSTS, Measure
 
 ROOM = Room(5, 4, 3)
 ANSWER = Simulation(lambda layers: 3.0, lambda layers: 0.01).run(9)

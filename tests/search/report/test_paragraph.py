@@ -8,10 +8,10 @@ from simulated import ATTENTION, Simulation, question, row
 
 from search.answers.answer import make_answer
 from search.answers.recipe import Margin, RecipeCheck, SweptRates
-from search.budget import duration_words
-from search.measures import COSTS, Measure
 from search.report.paragraph import paragraph, summary
 from search.rows import Latency
+from search.spec.budget import duration_words
+from search.spec.measures import COSTS, Measure
 from search.strategies.screen_plan import NOTE, screening_of
 
 A, S = ATTENTION, "sepconv"

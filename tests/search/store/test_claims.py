@@ -6,9 +6,9 @@ import pytest
 import store_factory
 from sqlalchemy import select, update
 
+from search.engine.retries import MOST_ATTEMPTS
 from search.errors import InputError, NothingThereError, StoreError
-from search.retries import MOST_ATTEMPTS
-from search.routes import route_document
+from search.store.routes import route_document
 from search.store.tables import Attempt, Study, Trial, Worker
 
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import literal, select
 
-from search.retries import MOST_ATTEMPTS
+from search.engine.retries import MOST_ATTEMPTS
 from search.rows import Promotion
 from search.store import engine
 from search.store.reading import trial_rows

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from mixers.spec import EncoderSpec
 from search.errors import InputError
-from search.metrics import Metric, Records
 from search.tasks.evaluation import MOST_GROUPS, collect_records, document_sums, evaluate
+from search.tasks.metrics import Metric, Records
 from search.tasks.mlm import MaskedLanguageModelling
 
 

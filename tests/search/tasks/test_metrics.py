@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from search.errors import InputError
-from search.metrics import Accuracy, Loss, Metric, build_metric, metric_registry
+from search.tasks.metrics import Accuracy, Loss, Metric, build_metric, metric_registry
 
 
 def test__metric_registry__built_ins__units_and_directions() -> None:

@@ -34,7 +34,7 @@ def test__any_task__misspelt_key__refused_with_its_path() -> None:
 
 def test__tasks_and_metrics__import__no_heavy_library() -> None:
     code = (
-        "import sys, search.tasks.mlm, search.metrics, search.tasks.evaluation\n"
+        "import sys, search.tasks.mlm, search.tasks.metrics, search.tasks.evaluation\n"
         "heavy = {'torch', 'transformers', 'tokenizers', 'datasets', 'pyarrow', 'optuna'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

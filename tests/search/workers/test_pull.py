@@ -8,10 +8,10 @@ from own_study import Recorder, own_study
 from scripted import Scripted, result
 
 import search.workers.pull as module
+from search.engine.runner import Prepared
+from search.engine.stopping import StopFlag
 from search.errors import NothingThereError
-from search.runner import Prepared
 from search.settings import Settings
-from search.stopping import StopFlag
 
 
 @pytest.fixture

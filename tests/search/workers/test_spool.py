@@ -3,9 +3,9 @@
 import pytest
 import store_factory
 
+from search.engine.stopping import StopFlag
 from search.errors import StoreAwayError
-from search.messages import TrialFailure
-from search.stopping import StopFlag
+from search.slots.messages import TrialFailure
 from search.workers.patience import Patience
 from search.workers.spool import ENDING, Delivery, Spool
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from search.stopping import TIME_IS_UP, StopFlag
+from search.engine.stopping import TIME_IS_UP, StopFlag
 from search.workers.team import work_together
 
 

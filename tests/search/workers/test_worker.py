@@ -13,15 +13,15 @@ from own_study import Recorder, loss, own_study
 from scripted import Scripted, failed, result
 
 import search
-from search.assignments import Ended
-from search.budget import Budget
+from search.engine.assignments import Ended
+from search.engine.retries import MOST_ATTEMPTS
+from search.engine.runner import Prepared, make_claims, strategy_of
+from search.engine.stopping import StopFlag
 from search.errors import StoreError
 from search.files import Files
-from search.messages import Progress, Report
-from search.retries import MOST_ATTEMPTS
-from search.runner import Prepared, make_claims, strategy_of
 from search.settings import Settings
-from search.stopping import StopFlag
+from search.slots.messages import Progress, Report
+from search.spec.budget import Budget
 from search.store.repo import Store
 from search.workers.worker import OUT_OF_TIME, Worker
 

@@ -1,0 +1,1 @@
+"""What is asked: a study, its checks, its file, its limits, and the space of stacks it spans."""

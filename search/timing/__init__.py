@@ -1,0 +1,1 @@
+"""Times of forward and training passes, measured so that they can be compared."""

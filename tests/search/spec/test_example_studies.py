@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from mixers.notation import parse_architecture
+from search.followups.recall import short_recall
+from search.spec.listed import n_trainings, stacks
+from search.spec.space import Labels
+from search.spec.study import StudySpec
+from search.spec.study_file import load_study
+from search.tasks import build_task
+
+FOLDER = Path(__file__).parents[3] / "examples" / "studies"
+FILES = sorted(FOLDER.glob("*.yaml"))
+ATTENTION = "attention(rotary=true)"
+
+
+def codes(name: str) -> list[str]:
+    """A listed study's stacks, one letter a layer."""
+    letters = {ATTENTION: "A", "sepconv": "S"}
+    return ["".join(letters[label] for label in stack) for stack in stacks(study(name))]
+
+
+def study(name: str) -> StudySpec:
+    return load_study(FOLDER / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test__example_study__loaded__is_valid_and_names_how_it_is_run(file: Path) -> None:
+    spec = load_study(file)
+    assert spec.task.sizes.vocab_size > 0
+    # default.yaml is the file that `search init` writes, whatever its folder.
+    where = "study.yaml" if file.stem == "default" else f"examples/studies/{file.name}"
+    assert f"search run {where}" in file.read_text(encoding="utf-8")
+
+
+def test__default__loaded__is_the_study_of_no_file() -> None:
+    assert study("default") == StudySpec()
+
+
+@pytest.mark.parametrize(("name", "seq_len"), [("hybrid", 64), ("hybrid-128", 128)])
+def test__hybrid__stacks__first_layers_are_convolutions(name: str, seq_len: int) -> None:
+    assert codes(name) == ["AAAA", "SAAA", "SSAA", "SSSA", "SSSS"]
+    spec = study(name)
+    assert spec.sizes.max_seq_len == seq_len
+    assert n_trainings(spec) == 20
+    assert spec.training.batch_size * seq_len == 2048
+
+
+def test__table1__stacks__are_pure_and_rotary_is_apart() -> None:
+    found: list[Labels] = list(stacks(study("table1")))
+    assert all(len(set(stack)) == 1 and len(stack) == 4 for stack in found)
+    kinds = ["average", "bproj", "sepconv", "attention", ATTENTION]
+    assert [stack[0] for stack in found] == kinds
+    assert n_trainings(study("table1")) == 15
+
+
+def test__as4__stacks__is_the_whole_table() -> None:
+    found = codes("as4")
+    assert sorted(found) == sorted(
+        {a + b + c + d for a in "AS" for b in "AS" for c in "AS" for d in "AS"}
+    )
+    assert n_trainings(study("as4")) == 64
+
+
+def test__mqar__task_and_recipe__are_those_of_the_short_form() -> None:
+    spec = study("mqar")
+    short = short_recall(spec)
+    assert spec.training == short.training
+    assert spec.task == short.task.model_copy(update={"test_examples": 1024})
+    assert n_trainings(spec) == 30
+
+
+def n_parameters(spec: StudySpec, stack: Labels) -> int:
+    task = build_task(spec.task, seed=0, cache_dir=Path("unused"))
+    with torch.device("meta"):
+        model = task.build_model(spec.encoder_spec(parse_architecture(", ".join(stack))))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test__yun2020__stacks__have_the_parameters_of_bert_base_and_of_the_paper() -> None:
+    spec = study("yun2020")
+    found = list(stacks(spec))
+    assert [stack.count("attention(n_heads=12)") for stack in found] == list(range(12, -1, -1))
+    # BertForMaskedLM of bert-base-uncased, as transformers counts it, without the two embeddings of
+    # sentences, which only the second of BERT's tasks needs.
+    assert n_parameters(spec, found[0]) == 109_514_298 - 2 * 768
+    # Table 1 of the paper, in millions.
+    assert round(n_parameters(spec, found[-1]) / 1e6, 1) == 102.5
+
+
+def test__yun2020__convolutions__reuse_each_of_16_filters_on_48_features() -> None:
+    spec = study("yun2020")
+    last = list(stacks(spec))[-1]
+    assert set(last) == {"sepconv(kernel_size=128, n_filters=16)"}
+    assert spec.encoder.d_model // 16 == 48
+    assert (spec.training.steps, spec.training.batch_size, spec.sizes.max_seq_len) == (
+        250_000,
+        1024,
+        512,
+    )
