@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from search.phases.sweep import Sweep
 from search.spec.limits import Limit, limits_of
 from search.spec.measures import Measure
 
 if TYPE_CHECKING:
+    from search.phases.sweep import Sweep
     from search.spec.study import StudySpec
 
 
@@ -76,6 +76,7 @@ def kind_of(notation: str) -> str:
 
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
+    from search.phases.sweep import Sweep  # its package's other modules need this one
     from search.spec.baselines import cheap_mixer, reference_mixer
     from search.spec.listed import is_listed, n_stacks, seeds_of
     from search.spec.space import Space, layer_labels
