@@ -14,7 +14,7 @@ LONGEST = 512
 """Tokens looked at by default in a longer encoder."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Route:
     """How tokens reach each other in a stack.
 
@@ -34,8 +34,8 @@ class Route:
             in the stack.
         full_after: Condition 3: after how many layers every token has seen every other, the stack
             being repeated as often as needed (or not at all, if asked so); None if never.
-        layers_until: Entry [j][i]: after how many layers output j has seen token i, counted as
-            `full_after`; 0 for itself, None if never or not wanted.
+        until: (N, N) int, entry (j, i): after how many layers output j has seen token i, counted as
+            `full_after`; 0 for itself, -1 if never or not wanted.
         n_layers: Layers of the stack.
     """
 
@@ -47,7 +47,14 @@ class Route:
     blind_layers: tuple[int, ...]
     chain: Chain
     full_after: int | None
-    layers_until: tuple[tuple[int | None, ...], ...]
+    until: Tensor
+
+    @property
+    def layers_until(self) -> tuple[tuple[int | None, ...], ...]:
+        """`until` as plain numbers, None instead of -1."""
+        return tuple(
+            tuple(cell if cell >= 0 else None for cell in row) for row in self.until.tolist()
+        )
 
     @property
     def conditions(self) -> dict[str, bool | None]:
@@ -66,19 +73,16 @@ class Route:
 
     def seen_after(self, layers: int) -> int:
         """Return how many pairs have met after that many layers."""
-        return sum(
-            until is not None and until <= layers for row in self.layers_until for until in row
-        )
+        return int(((self.until >= 0) & (self.until <= layers)).sum())
 
     def unseen(self, *, within: int | None = None) -> list[tuple[int, int]]:
         """Return the pairs (output, token) that never meet, or not within that many layers."""
-        return [
-            (output, token)
-            for output, row in enumerate(self.layers_until)
-            for token, until in enumerate(row)
-            if (token <= output or not self.causal)
-            and (until is None or (within is not None and until > within))
-        ]
+        missing = self.until < 0
+        if within is not None:
+            missing |= self.until > within
+        if self.causal:
+            missing = missing.tril()
+        return [(output, token) for output, token in missing.nonzero().tolist()]
 
 
 def route(spec: EncoderSpec, *, n_tokens: int | None = None, repeated: bool = True) -> Route:
@@ -112,9 +116,7 @@ def route(spec: EncoderSpec, *, n_tokens: int | None = None, repeated: bool = Tr
         blind_layers=tuple(i for i, seen in enumerate(layers) if not bool(seen.diagonal().all())),
         chain=find_chain(torch.stack(layers).any(0)),
         full_after=int(until.max()) if is_full else None,
-        layers_until=tuple(
-            tuple(cell if cell >= 0 else None for cell in row) for row in until.tolist()
-        ),
+        until=until,
     )
 
 

@@ -21,7 +21,7 @@ def route_figure(route: Route) -> Figure:
     """Heat map of the number of layers after which output j has seen token i."""
     from plotly.graph_objects import Figure, Heatmap
 
-    most = max(until for row in route.layers_until for until in row if until is not None)
+    most = int(route.until.max())
     figure = Figure(
         Heatmap(
             z=[list(row) for row in route.layers_until],
