@@ -18,7 +18,7 @@ from search.timing.stopwatch import Clock, Stopwatch, interleaved, pass_of
 
 FILE = Path(convolution_table.__file__)
 CHANNELS = 192
-"""Features of the input; a multiple of every number of channels per filter."""
+"""Features that are convolved; a multiple of every number of channels per filter."""
 TOKENS = 1024
 """Tokens of a batch of short inputs."""
 CLEARLY = 0.95
@@ -74,13 +74,13 @@ def fastest(
 ) -> Backend:
     """Times a training pass through each back end; prints a line."""
     torch.manual_seed(0)
-    x = torch.randn(max(1, TOKENS // seq_len), seq_len, CHANNELS).to(device, dtype)
+    x = torch.randn(2 * CHANNELS, max(1, TOKENS // seq_len), seq_len).to(device, dtype)
     filters = torch.randn(CHANNELS // shared, taps).to(device, dtype).requires_grad_()
     calls = {}
     for backend in candidates(seq_len):
 
         def convolved(x: Tensor, backend: Backend = backend) -> Tensor:
-            return convolve(x, filters, before=(taps - 1) // 2, backend=backend)
+            return convolve(x, filters, before=(taps - 1) // 2, backend=backend, gated=True)
 
         calls[backend] = pass_of(convolved, x, [filters], "training")
     seconds = interleaved(calls, stopwatch, rounds=rounds)

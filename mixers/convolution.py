@@ -12,11 +12,12 @@ from bisect import bisect_left
 from typing import get_args
 
 import torch
-from torch import Tensor
-from torch.nn.functional import conv1d, pad
+from torch import Tensor, nn
+from torch.nn.functional import conv1d, glu, pad
 
+from mixers.base import zero_padding
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE, Backend
-from mixers.toeplitz import by_band, by_blocks
+from mixers.toeplitz import by_blocks
 from mixers.windowed import BLOCK
 
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
@@ -34,19 +35,56 @@ def sides(kernel_size: int, *, causal: bool) -> tuple[int, int]:
     return before, kernel_size - 1 - before
 
 
-def convolve(x: Tensor, filters: Tensor, *, before: int, backend: Backend | None = None) -> Tensor:
+def gated_convolution(
+    gate: nn.Linear, filters: Tensor, x: Tensor, mask: Tensor | None, *, before: int
+) -> Tensor:
+    """Return the gated linear unit of x, convolved; padding counts as zero.
+
+    The projection is taken transposed, so what a filter meets lies side by side and no copy changes
+    the layout.
+
+    Args:
+        gate: Projection to values and gates, (2 D, D).
+        filters: (F, K).
+        x: Input (B, N, D).
+        mask: (B, N) bool, True = real token.
+        before: Taps that look at tokens before an output's own.
+
+    Returns:
+        (B N, D), a transposed view.
+    """
+    batch, seq_len, _ = x.shape
+    tokens = zero_padding(x, mask).flatten(0, 1)
+    both = torch.addmm(gate.bias[:, None], gate.weight, tokens.T).view(-1, batch, seq_len)
+    if mask is None:
+        return convolve(both, filters, before=before, gated=True).flatten(1).T
+    gated = torch.where(mask, glu(both, 0), 0.0)
+    return convolve(gated, filters, before=before).flatten(1).T
+
+
+def convolve(
+    x: Tensor,
+    filters: Tensor,
+    *,
+    before: int,
+    backend: Backend | None = None,
+    gated: bool = False,
+) -> Tensor:
     """Correlate every channel with its filter; zeros stand around the input.
 
     Args:
-        x: Input (B, N, D).
+        x: Input (D, B, N), or (2 D, B, N) with `gated`.
         filters: (F, K); channel c uses filter c // (D / F).
         before: Taps that look at tokens before an output's own.
         backend: The route to take; by default `choose` says.
+        gated: Whether x is values and gates, whose gated linear unit is convolved.
 
     Returns:
-        (B, N, D), entry j the sum over k of filter[k] x[j - before + k].
+        (D, B, N), entry j the sum over k of filter[k] x[j - before + k].
     """
-    seq_len, d_model = x.shape[1:]
+    d_model, _, seq_len = x.shape
+    if gated:
+        d_model //= 2
     if backend is None:
         backend = choose(
             x.device.type,
@@ -58,15 +96,11 @@ def convolve(x: Tensor, filters: Tensor, *, before: int, backend: Backend | None
     # Taps that fall off the input wherever the filter stands only cost.
     first, behind = max(0, before - seq_len + 1), before + seq_len
     filters, before = filters[:, first:behind], before - first
-    match backend:
-        case "direct":
-            return by_direct(x, filters, before)
-        case "band":
-            return by_band(x, filters, before)
-        case "blocks":
-            return by_blocks(x, filters, before, BLOCK)
-        case "fft":
-            return by_fft(x, filters, before)
+    if backend in ("band", "blocks"):
+        rows = seq_len if backend == "band" else BLOCK
+        return by_blocks(x, filters, before, rows, gated=gated)
+    by = by_direct if backend == "direct" else by_fft
+    return by(glu(x, 0) if gated else x, filters, before)
 
 
 def choose(
@@ -97,23 +131,23 @@ def step(sizes: tuple[int, ...], size: int) -> int:
 
 def by_direct(x: Tensor, filters: Tensor, before: int) -> Tensor:
     """Convolve with PyTorch's depthwise convolution."""
-    d_model, kernel_size = x.shape[2], filters.shape[1]
+    d_model, kernel_size = x.shape[0], filters.shape[1]
     weight = filters.to(x.dtype).repeat_interleave(d_model // len(filters), 0)[:, None]
-    padded = pad(x.mT, (before, kernel_size - 1 - before))
-    return conv1d(padded, weight, groups=d_model).mT
+    padded = pad(x.transpose(0, 1), (before, kernel_size - 1 - before))
+    return conv1d(padded, weight, groups=d_model).transpose(0, 1)
 
 
 def by_fft(x: Tensor, filters: Tensor, before: int) -> Tensor:
     """Convolve as a product of spectra, in at least float32."""
-    batch, seq_len, d_model = x.shape
+    seq_len = x.shape[2]
     n_filters, kernel_size = filters.shape
     wide = torch.promote_types(x.dtype, torch.float32)
     size = fast_size(seq_len + kernel_size - 1)
-    spectrum = torch.fft.rfft(pad(x.mT.to(wide), (before, 0)), n=size)
-    by_filter = spectrum.view(batch, n_filters, d_model // n_filters, -1)
+    spectrum = torch.fft.rfft(pad(x.to(wide), (before, 0)), n=size)
     response = torch.fft.rfft(filters.to(wide), n=size).conj()
-    mixed: Tensor = torch.fft.irfft((by_filter * response[:, None]).flatten(1, 2), n=size)
-    return mixed[..., :seq_len].mT.to(x.dtype)
+    product = spectrum.unflatten(0, (n_filters, -1)) * response[:, None, None]
+    mixed: Tensor = torch.fft.irfft(product.flatten(0, 1), n=size)
+    return mixed[..., :seq_len].to(x.dtype)
 
 
 def fast_size(least: int) -> int:

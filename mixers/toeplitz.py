@@ -6,7 +6,8 @@ Long inputs are cut into blocks of tokens, so the work stays linear in N. Letter
 N tokens, D features, F filters, K taps, R tokens of a block.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,131 +17,177 @@ from torch.nn.functional import pad
 
 from mixers.windowed import BLOCK, windows
 
-
-def by_band(x: Tensor, filters: Tensor, before: int) -> Tensor:
-    """Correlate with one product per filter; arguments as in `mixers.convolution.convolve`."""
-    batch, seq_len, d_model = x.shape
-    n_filters = len(filters)
-    band = banded(filters[:, None].expand(-1, seq_len, -1))[:, :, before : before + seq_len]
-    by_filter = x.view(batch, seq_len, n_filters, d_model // n_filters).permute(2, 1, 0, 3)
-    mixed = band.bmm(by_filter.reshape(n_filters, seq_len, -1))
-    mixed = mixed.view(n_filters, seq_len, batch, d_model // n_filters)
-    return mixed.permute(2, 1, 0, 3).reshape(batch, seq_len, d_model)
+LEAD = 16
+"""Numbers between rows of a gradient: rows a power of two apart would share their cache lines."""
 
 
-def by_blocks(x: Tensor, filters: Tensor, before: int, rows: int) -> Tensor:
+def by_blocks(x: Tensor, filters: Tensor, before: int, rows: int, *, gated: bool = False) -> Tensor:
     """Correlate block by block; arguments as in `mixers.convolution.convolve`.
 
     Args:
         x: See there.
         filters: See there.
         before: See there.
-        rows: Tokens of a block.
+        rows: Tokens of a block; all of them make one product with a band matrix over the input.
+        gated: See there.
     """
     if torch.is_autocast_enabled(x.device.type):
         x = x.to(torch.get_autocast_dtype(x.device.type))
-    seq_len = x.shape[1]
-    whole = pad(x, (0, 0, 0, -seq_len % rows))
     product: Callable[..., Tensor] = BlockedProduct.apply
-    mixed = product(whole, filters.to(x.dtype), before, rows)
-    return mixed[:, :seq_len]
+    return product(x, filters.to(x.dtype), before, min(rows, x.shape[2]), gated)
 
 
 class BlockedProduct(torch.autograd.Function):
-    """Block i of the output is the sum over s of T_s times block i + s of the input.
+    """A block of R outputs is a band matrix times the R + K - 1 tokens that its filters reach.
 
-    T_s (R, R) are the pieces of the band matrix, the same for every i; s runs over the few blocks
-    that a filter reaches. Blocks are laid out so that those of one s for all i, of the whole batch,
-    are the columns of one product. Gradients are written by hand: the same products with T_s
-    transposed, and the sums along the diagonals of T_s. Through autograd the overlapping blocks
-    would each be filled up with zeros and added, which takes half as long again.
+    All sequences stand in one line with zeros between them, so blocks start R apart and what all of
+    them see from some distance on is one matrix, a view of the line. The band is cut into pieces of
+    at most R columns: one product each. The gated linear unit writes into the line and reads from
+    its gradient, so no copy stands between them. Gradients are written by hand: the same products
+    with the filters turned round, and sums along diagonals.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, filters: Tensor, before: int, rows: int) -> Tensor:
-        """Return the mixed tokens, (B, N, D); N is a multiple of `rows`."""
-        left, right = -(-before // rows), -(-(filters.shape[1] - 1 - before) // rows)
-        band = filters.new_zeros(len(filters), rows, (left + 1 + right) * rows)
-        diagonals(band, filters.shape[1], left * rows - before).copy_(filters[:, None])
-        blocks = laid_out(x, len(filters), rows, left, right)
-        ctx.save_for_backward(blocks, band)
-        ctx.before, ctx.kernel_size, ctx.left, ctx.right = before, filters.shape[1], left, right
-        return tokens(products(pieces_of(band), blocks, x.shape), x.shape)
+    def forward(
+        ctx: Any, x: Tensor, filters: Tensor, before: int, rows: int, gated: bool
+    ) -> Tensor:
+        """Return the mixed tokens, (D, B, N)."""
+        values, *open_by = x.chunk(2 if gated else 1)
+        gates = open_by[0].sigmoid() if gated else None
+        cut = Cut.of(values.shape, filters.shape, before, rows)
+        line = cut.line(values, gates)
+        ctx.save_for_backward(line, gates, filters)
+        ctx.cut = cut
+        return cut.tokens(cut.products(line, filters))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         """Return the gradients of the input and of the filters."""
-        blocks, band = ctx.saved_tensors
-        n_filters, rows, _ = band.shape
-        shape = gradient.shape
-        outer = laid_out(gradient, n_filters, rows, ctx.right, ctx.left)
-        turned = [piece.mT for piece in reversed(pieces_of(band))]
-        by_input = products(turned, outer, shape)
-        at = ctx.right * columns_of(shape, n_filters)
-        inner = outer[:, :, at : at + by_input.shape[2]]
-        by_band = torch.empty_like(band)
-        for piece, some in zip(pieces_of(by_band), shifted(blocks, shape), strict=True):
-            piece.copy_(inner.bmm(some.mT))
-        by_filters = diagonals(by_band, ctx.kernel_size, ctx.left * rows - ctx.before).sum(1)
-        return tokens(by_input, shape), by_filters, None, None
+        line, gates, filters = ctx.saved_tensors
+        cut = ctx.cut
+        turned = cut.turned()
+        outer = turned.line(gradient)
+        by_x = turned.tokens(turned.products(outer, filters.flip(1)))
+        by_filters = cut.by_filters(line, turned.seen(outer, turned.left, cut.rows))
+        if gates is not None:
+            by_x = by_halves(by_x, gates, cut.tokens(cut.seen(line, cut.left, cut.rows)))
+        return by_x, by_filters, None, None, None
 
 
-def laid_out(x: Tensor, n_filters: int, rows: int, left: int, right: int) -> Tensor:
-    """Return (F, R, blocks * B * D / F): x by filter and place in a block, empty blocks around."""
-    batch, seq_len, d_model = x.shape
-    n_blocks, shared = seq_len // rows, d_model // n_filters
-    blocks = x.new_empty(n_filters, rows, left + n_blocks + right, batch, shared)
-    blocks[:, :, :left].zero_()
-    blocks[:, :, left + n_blocks :].zero_()
-    by_filter = x.reshape(batch, n_blocks, rows, n_filters, shared).permute(3, 2, 1, 0, 4)
-    blocks[:, :, left : left + n_blocks].copy_(by_filter)
-    return blocks.flatten(2)
+def by_halves(gradient: Tensor, gates: Tensor, gated: Tensor) -> Tensor:
+    """Return the gradient of values and gates, one after the other, from that of their product.
+
+    With a = gradient of the product, s = the sigmoid and h = the product: a s, and a (1 - s) h.
+    """
+    d_model, batch, seq_len = gates.shape
+    rows = gradient.new_empty(2 * d_model, batch * seq_len + LEAD)
+    both = rows[:, : batch * seq_len].view(2 * d_model, batch, seq_len)
+    by_values, by_gates = both[:d_model], both[d_model:]
+    torch.mul(gradient, gates, out=by_values)
+    torch.sub(gradient, by_values, out=by_gates).mul_(gated)
+    return both
 
 
-def tokens(blocks: Tensor, shape: torch.Size) -> Tensor:
-    """Return blocks (F, R, blocks * B * D / F) without empty ones as x (B, N, D)."""
-    batch, seq_len, _ = shape
-    n_filters, rows, _ = blocks.shape
-    by_filter = blocks.view(n_filters, rows, seq_len // rows, batch, -1)
-    return by_filter.permute(3, 2, 1, 0, 4).reshape(shape)
+@dataclass(frozen=True)
+class Cut:
+    """How a convolution is cut into blocks.
 
+    Attributes:
+        shape: (D, B, N) of the input.
+        n_filters: F.
+        kernel_size: K.
+        before: Taps that look at tokens before an output's own.
+        rows: R, tokens of a block.
+        left: Tokens before a block that its outputs see, where there are any.
+        right: Tokens after it.
+        length: Of a sequence with the zeros behind it, a multiple of R.
+    """
 
-def columns_of(shape: torch.Size, n_filters: int) -> int:
-    """Return how many columns of the layout one block has."""
-    batch, _, d_model = shape
-    return batch * d_model // n_filters
+    shape: torch.Size
+    n_filters: int
+    kernel_size: int
+    before: int
+    rows: int
+    left: int
+    right: int
+    length: int
 
+    @classmethod
+    def of(cls, shape: torch.Size, filters: torch.Size, before: int, rows: int) -> "Cut":
+        """Cut an input of that shape."""
+        n_filters, kernel_size = filters
+        beside = (-(-shape[2] // rows) - 1) * rows
+        left, right = min(before, beside), min(kernel_size - 1 - before, beside)
+        length = -(-(shape[2] + max(left, right)) // rows) * rows
+        return cls(shape, n_filters, kernel_size, before, rows, left, right, length)
 
-def shifted(blocks: Tensor, shape: torch.Size) -> list[Tensor]:
-    """Return, for s from the first to the last, the columns of block i + s of every i."""
-    n_filters, rows, width = blocks.shape
-    step = columns_of(shape, n_filters)
-    taken = shape[1] // rows * step
-    return [blocks[:, :, at : at + taken] for at in range(0, width - taken + 1, step)]
+    def turned(self) -> "Cut":
+        """Return the cut for the gradient of the input: sides change places."""
+        before = self.kernel_size - 1 - self.before
+        return replace(self, before=before, left=self.right, right=self.left)
 
+    def line(self, x: Tensor, gates: Tensor | None = None) -> Tensor:
+        """Return all sequences of x in one line, times `gates`, zeros around each."""
+        d_model, batch, seq_len = self.shape
+        if gates is None and self.length == seq_len:
+            return x.reshape(-1)
+        size = d_model * batch * self.length
+        line = x.new_empty(self.left + size + self.right)
+        places = line[self.left : self.left + size].view(d_model, batch, self.length)
+        if gates is None:
+            places[:, :, :seq_len].copy_(x)
+        else:
+            torch.mul(x, gates, out=places[:, :, :seq_len])
+        places[:, :, seq_len:].zero_()
+        line[: self.left].zero_()
+        line[self.left + size :].zero_()
+        return line
 
-def pieces_of(band: Tensor) -> tuple[Tensor, ...]:
-    """Return the pieces T_s of (F, R, pieces * R), as views."""
-    n_filters, rows, width = band.shape
-    return band.view(n_filters, rows, width // rows, rows).unbind(2)
+    def seen(self, line: Tensor, start: int, width: int) -> Tensor:
+        """Return (F, blocks, width): what stands from `start` on, counted from a block's left."""
+        d_model, batch, _ = self.shape
+        n_blocks = d_model // self.n_filters * batch * self.length // self.rows
+        sizes, steps = (self.n_filters, n_blocks, width), (n_blocks * self.rows, self.rows, 1)
+        return line.as_strided(sizes, steps, line.storage_offset() + start)
 
+    def pieces(self, line: Tensor, band: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield pieces of what blocks see, (F, blocks, width), and of the band, (F, R, width)."""
+        for start in range(0, band.shape[2], self.rows):
+            piece = band[:, :, start : start + self.rows]
+            yield self.seen(line, start, piece.shape[2]), piece
 
-def products(pieces: Sequence[Tensor], blocks: Tensor, shape: torch.Size) -> Tensor:
-    """Return the sum over s of T_s times the columns shifted by s, (F, R, columns)."""
-    first, *others = zip(pieces, shifted(blocks, shape), strict=True)
-    total = first[0].bmm(first[1])
-    for piece, some in others:
-        total.baddbmm_(piece, some)
-    return total
+    def band(self, filters: Tensor) -> Tensor:
+        """Return (F, R, left + R + right): row j holds its filter where output j of a block sees.
 
+        Read from the last row to the first, each row is the one before, moved by one: a view.
+        """
+        first, width = self.before - self.left, self.left + self.rows + self.right
+        taps = pad(filters, (self.rows - 1, self.rows - 1))
+        return taps[:, first : first + width + self.rows - 1].unfold(1, width, 1).flip(1)
 
-def diagonals(band: Tensor, kernel_size: int, start: int) -> Tensor:
-    """Return the view (F, R, K) of a band matrix: row j's K entries from start + j on."""
-    n_filters, rows, width = band.shape
-    return band.as_strided(
-        (n_filters, rows, kernel_size), (rows * width, width + 1, 1), band.storage_offset() + start
-    )
+    def products(self, line: Tensor, filters: Tensor) -> Tensor:
+        """Return the outputs of all blocks, (F, blocks, R)."""
+        (seen, piece), *others = self.pieces(line, self.band(filters))
+        total = seen.bmm(piece.mT)
+        for seen, piece in others:
+            total.baddbmm_(seen, piece.mT)
+        return total
+
+    def by_filters(self, line: Tensor, gradient: Tensor) -> Tensor:
+        """Return the gradient of the filters from that of all blocks, (F, blocks, R)."""
+        width = self.rows + self.kernel_size - 1
+        band = line.new_zeros(self.n_filters, self.rows, width)
+        first, behind = self.before - self.left, self.before + self.rows + self.right
+        for seen, piece in self.pieces(line, band[:, :, first:behind]):
+            piece.copy_(gradient.mT.bmm(seen))
+        sizes = (self.n_filters, self.rows, self.kernel_size)
+        return band.as_strided(sizes, (self.rows * width, width + 1, 1)).sum(1)
+
+    def tokens(self, blocks: Tensor) -> Tensor:
+        """Return (F, blocks, R) without what stands for zeros, (D, B, N)."""
+        d_model, batch, seq_len = self.shape
+        return blocks.view(d_model, batch, self.length)[:, :, :seq_len]
 
 
 def convolve_each(x: Tensor, weights: Tensor, *, before: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch.nn.functional import conv1d, glu, pad
 
 from mixers.base import TokenMixer, band, init_linear, zero_padding
 from mixers.config import MixerConfig, MixerTraits
-from mixers.convolution import convolve, sides
+from mixers.convolution import gated_convolution, sides
 
 
 class SeparableConfig(MixerConfig):
@@ -83,9 +83,9 @@ class SeparableConvolution(TokenMixer[SeparableConfig]):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the update."""
-        gated = zero_padding(glu(self.gate(zero_padding(x, mask))), mask)
-        out: Tensor = self.out(convolve(gated, self.filters, before=self.before))
-        return out
+        mixed = gated_convolution(self.gate, self.filters, x, mask, before=self.before)
+        out: Tensor = self.out(mixed)
+        return out.view_as(x)
 
     def reference(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the update with the convolution taken directly."""

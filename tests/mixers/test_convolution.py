@@ -18,11 +18,12 @@ SHAPES = st.tuples(
 
 
 def summed(x, filters, before):
-    """Entry (b, j, c) is the sum over k of filter[k] x[b, j - before + k, c], from every window."""
+    """Entry (c, b, j) is the sum over k of filter[k] x[c, b, j - before + k], from every window."""
     n_filters, kernel_size = filters.shape
-    padded = torch.nn.functional.pad(x, (0, 0, before, kernel_size - 1 - before))
-    windows = padded.unfold(1, kernel_size, 1)  # (B, N, D, K)
-    return (windows * filters.repeat_interleave(x.shape[2] // n_filters, 0)).sum(-1)
+    padded = torch.nn.functional.pad(x, (before, kernel_size - 1 - before))
+    windows = padded.unfold(2, kernel_size, 1)  # (D, B, N, K)
+    by_channel = filters.repeat_interleave(len(x) // n_filters, 0)[:, None, None]
+    return (windows * by_channel).sum(-1)
 
 
 def gradients(convolved, x, filters, weight):
@@ -41,7 +42,7 @@ def test__backend__any_shape__is_the_sum_over_taps_with_its_gradients(
     batch, n, n_filters, shared = sizes
     before = data.draw(st.integers(0, kernel_size - 1))
     torch.manual_seed(n)
-    x = torch.randn(batch, n, n_filters * shared, dtype=dtype, requires_grad=True)
+    x = torch.randn(n_filters * shared, batch, n, dtype=dtype, requires_grad=True)
     filters = torch.randn(n_filters, kernel_size, dtype=dtype, requires_grad=True)
     weight = torch.randn_like(x) / kernel_size**0.5
     got = convolve(x, filters, before=before, backend=backend)
@@ -59,7 +60,7 @@ def test__backend__any_shape__is_the_sum_over_taps_with_its_gradients(
 @pytest.mark.parametrize("backend", BACKENDS)
 def test__backend__bfloat16__is_rounded_as_often_as_it_is_added_up_at_most(backend):
     torch.manual_seed(0)
-    x = torch.randn(2, 200, 12).bfloat16()
+    x = torch.randn(12, 2, 200).bfloat16()
     filters = torch.randn(3, 128).bfloat16()
     got = convolve(x, filters, before=63, backend=backend)
     wanted = summed(x.double(), filters.double(), 63)
@@ -97,16 +98,32 @@ def test__mixer__under_a_mask__equals_its_reference_by_every_backend(
         torch.testing.assert_close(left, right, atol=1e-11, rtol=0)
 
 
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("rows", [4, 10])
 @pytest.mark.parametrize("before", [0, 2, 6])
-def test__blocks__gradient_by_hand__is_that_of_finite_differences(before):
+def test__blocks__gradient_by_hand__is_that_of_finite_differences(before, rows, gated):
     torch.manual_seed(0)
-    x = torch.randn(2, 10, 6, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(8, 2, 10, dtype=torch.float64, requires_grad=True)
     filters = torch.randn(2, 7, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *args: by_blocks(*args, before, 4), (x, filters))
+    assert torch.autograd.gradcheck(
+        lambda *args: by_blocks(*args, before, rows, gated=gated), (x, filters)
+    )
+
+
+@pytest.mark.parametrize("n", [5, 2 * BLOCK + 3])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test__backend__gated__convolves_the_gated_linear_unit(backend, n):
+    torch.manual_seed(0)
+    x = torch.randn(12, 2, n, dtype=torch.float64)
+    filters = torch.randn(3, 9, dtype=torch.float64)
+    values, gates = x.chunk(2)
+    wanted = summed(values / (1 + (-gates).exp()), filters, 4)
+    got = convolve(x, filters, before=4, backend=backend, gated=True)
+    torch.testing.assert_close(got, wanted, atol=1e-12, rtol=0)
 
 
 def test__blocks__second_derivative__is_refused():
-    x = torch.randn(1, 8, 2, requires_grad=True)
+    x = torch.randn(2, 1, 8, requires_grad=True)
     filters = torch.randn(1, 3, requires_grad=True)
     (first,) = torch.autograd.grad(by_blocks(x, filters, 1, 4).square().sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
