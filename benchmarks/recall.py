@@ -2,7 +2,7 @@
 
     python -m benchmarks.recall
 
-Every training is one of `search.followups.recall.short_recall` for the default study (`--set`
+Every training is one of `search.spec.recall.short_recall` for the default study (`--set`
 changes the short form: training.steps=3000), read on the selection split. Rows that are already
 in the file are not trained again. Seconds are of the processor, so other programs on the machine
 matter less; they hold the whole trial with its probe and proof. One training at a time.
@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
-from search.followups.recall import SOLVED, short_recall
 from search.slots.messages import TrialConfig
+from search.spec.recall import SOLVED, short_recall
 from search.spec.study import StudySpec
 from search.spec.study_file import study_from, with_overrides
 from search.training.trial import run_trial

@@ -9,8 +9,8 @@ from search.spec.limits import Limit, limits_of
 from search.spec.measures import Measure
 
 if TYPE_CHECKING:
-    from search.phases.sweep import Sweep
     from search.spec.study import StudySpec
+    from search.spec.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +76,10 @@ def kind_of(notation: str) -> str:
 
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
-    from search.phases.sweep import Sweep  # its package's other modules need this one
     from search.spec.baselines import cheap_mixer, reference_mixer
     from search.spec.listed import is_listed, n_stacks, seeds_of
     from search.spec.space import Space, layer_labels
+    from search.spec.sweep import Sweep  # its package's other modules need this one
     from search.tasks.objective import ObjectiveConfig
 
     reference, cheap = layer_labels([reference_mixer(study), cheap_mixer(study)], study)

@@ -13,8 +13,8 @@ from typing import Literal
 from search.answers.arms import Arm, arms_of, value_of
 from search.answers.lengths import Derived
 from search.answers.question import Question
-from search.followups.recall import SOLVED
 from search.rows import FINAL_STATES
+from search.spec.recall import SOLVED
 from search.spec.space import Labels
 
 PURPOSE = "recall"

@@ -26,8 +26,8 @@ from search.answers.verdicts import (
     comparisons_of,
     judged,
 )
-from search.phases.sweep import Sweep, rate_of
 from search.rows import TrialRow
+from search.spec.sweep import Sweep, rate_of
 
 DEPENDS = "the sign depends on the learning rate"
 

@@ -71,7 +71,7 @@ def document(
 
 def text(answer: "Answer", leader: "Leader", trials: "list[TrialRow]") -> str:
     """The pick for people."""
-    from search.report.wording import OTHERS, difference_text, scaled, time_text
+    from search.wording import OTHERS, difference_text, scaled, time_text
 
     question = answer.question
     lines = [

@@ -118,12 +118,12 @@ class LiveWatcher(Watcher):
         return str(self.pace.n_done)
 
     def _trial_rate(self) -> str:
-        from search.report.wording import time_text
+        from search.wording import time_text
 
         return f"{time_text(self.pace.trial_s)} each" if self.pace.trial_s else ""
 
     def _board(self) -> Table:
-        from search.report.wording import scaled, time_text
+        from search.wording import scaled, time_text
 
         best = standings(self.rows, self.start.objective, self.start.direction)
         board = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

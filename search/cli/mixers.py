@@ -255,7 +255,7 @@ def _first_paragraph(cls: type) -> str:
 
 
 def _cost_line(entry: Any) -> str:
-    from search.report.wording import scaled
+    from search.wording import scaled
 
     config = _default_config(entry)
     if config is None:

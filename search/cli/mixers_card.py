@@ -28,7 +28,7 @@ def card_document(card: "Card") -> dict[str, Any]:
 
 def card_text(card: "Card") -> str:
     """The card as lines."""
-    from search.report.wording import scaled
+    from search.wording import scaled
 
     kept = sum(reason is None for reason in card.holds.values())
     lines = [f"measured at d_model {card.d_model}, {card.seq_len} tokens", ""]

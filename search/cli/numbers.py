@@ -1,6 +1,6 @@
 """Numbers as people read them, with their units.
 
-See `search.report.wording` for counts and times.
+See `search.wording` for counts and times.
 """
 
 import math

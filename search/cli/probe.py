@@ -137,9 +137,9 @@ def stored(
     from search.cli.opening import find_study, find_trial, open_store, spec_of
     from search.cli.pace import Ticker
     from search.probe.subjects import stored_trial
-    from search.report.wording import time_text
     from search.settings import settings
     from search.slots.messages import Progress
+    from search.wording import time_text
 
     with open_store(url) as opened:
         study = find_study(opened, None if number is None else subject)

@@ -139,7 +139,7 @@ def _limits(study: "StudyRow") -> str:
 
 def trials_table(rows: "Sequence[TrialRow]", study: "StudyRow") -> str:
     """Trials as aligned rows."""
-    from search.report.wording import scaled, time_text
+    from search.wording import scaled, time_text
 
     others = sorted({name for row in rows for name in row.selection} - {study.objective})
     columns = (

@@ -36,8 +36,8 @@ def _line(label: str, value: object) -> str:
 
 
 def _head(trial: Mapping[str, Any]) -> Iterator[str]:
-    from search.report.wording import time_text
     from search.store.routes import route_words
+    from search.wording import time_text
 
     role = f", {trial['role'].replace('_', ' ').replace(':', ' ')}" if trial["role"] else ""
     yield _line("trial", f"{trial['number']} of {trial['study']} ({trial['phase']}{role})")
@@ -117,7 +117,7 @@ def _curves(trial: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _costs(trial: Mapping[str, Any]) -> Iterator[str]:
-    from search.report.wording import scaled
+    from search.wording import scaled
 
     costs = trial["costs"]
     if not costs:
@@ -137,7 +137,7 @@ def _costs(trial: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spread(costs: Mapping[str, Any], name: str) -> str:
-    from search.report.wording import time_text
+    from search.wording import time_text
 
     low, high = time_text(costs[f"{name}_s_low"]), time_text(costs[f"{name}_s_high"])
     return f"{time_text(costs[f'{name}_s'])} median of {costs[f'{name}_n']} ({low} to {high})"

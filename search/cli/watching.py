@@ -145,8 +145,8 @@ def heading(start: "StudyStart") -> str:
 
 def ending(row: "TrialRow", start: "StudyStart", pace: Pace) -> str:
     """How a trial ended, in one line."""
-    from search.report.wording import time_text
     from search.spec.budget import duration_words
+    from search.wording import time_text
 
     width = len(str(int(start.budget.amount))) if start.budget.unit == "trials" else 3
     total = f"/{int(start.budget.amount)}" if start.budget.unit == "trials" else ""

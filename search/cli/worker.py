@@ -164,7 +164,7 @@ class Lines(RunObserver):
 
     def trial_finished(self, row: "TrialRow") -> None:
         """Say how it ended."""
-        from search.report.wording import time_text
+        from search.wording import time_text
 
         why = f": {row.error or row.reason}" if row.state != "completed" else ""
         took = f" in {time_text(row.seconds)}" if row.seconds else ""

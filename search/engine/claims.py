@@ -24,7 +24,7 @@ from search.engine.assignments import (
 from search.errors import InputError, RunFailedError
 from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
 from search.phases.rungs import first_stop, promotions
-from search.phases.sweep import Sweep
+from search.spec.sweep import Sweep
 from search.rows import Claim, Counts, Phase, Promotion, StudyRow, TrialRow
 from search.spec.baselines import baselines
 from search.spec.budget import Budget

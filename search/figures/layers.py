@@ -20,7 +20,7 @@ from search.figures.style import (
     role_of_trial,
     selection_axis,
 )
-from search.report.wording import in_unit
+from search.wording import in_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

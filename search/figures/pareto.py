@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.figures.style import INK, ROLE_COLOURS, ROLE_NAMES, blank, noted, role_of_trial
-from search.report.wording import measure_name
+from search.wording import measure_name
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

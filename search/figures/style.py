@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.report.wording import in_unit
+from search.wording import in_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -8,10 +8,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from mixers.notation import parse_architecture
-from search.report.wording import plural
 from search.rows import TrialRow
 from search.spec.budget import duration_words
 from search.spec.listed import seeds_of, stacks
+from search.wording import plural
 
 if TYPE_CHECKING:
     from search.followups.derived import Stage

@@ -16,13 +16,13 @@ from search.engine.runner import run_study
 from search.errors import InputError
 from search.followups.confirm import DerivedStudy, Scale, Selected
 from search.followups.derived import Stage, derived_studies, stage_of
-from search.followups.recall import short_recall
-from search.report.wording import joined
 from search.rows import FINAL_STATES, StudyRow, TrialRow
 from search.spec.budget import Budget, training_flops
 from search.spec.listed import default_budget, n_trainings, seeds_of
+from search.spec.recall import short_recall
 from search.spec.space import Labels, layer_labels
 from search.tasks.objective import ObjectiveConfig
+from search.wording import joined
 
 if TYPE_CHECKING:
     from search.engine.observer import RunObserver, RunOutcome

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from search.phases.base import Ask, Choice
 from search.phases.finalists import Finalist, finalists, in_order, next_finalist
 from search.phases.history import too_large
-from search.phases.sweep import Sweep
 from search.rows import Phase, TrialRow
 from search.spec.baselines import Baseline
 from search.spec.space import Space
+from search.spec.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.spec.study import StudySpec

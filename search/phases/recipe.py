@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from search.phases.base import Ask, Choice
 from search.phases.history import too_large
-from search.phases.sweep import Sweep
 from search.rows import Phase, TrialRow
+from search.spec.sweep import Sweep
 
 
 class RecipePhase:

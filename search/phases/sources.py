@@ -11,10 +11,10 @@ from search.phases.exploration import SearchPhase
 from search.phases.listed import ListedPhase
 from search.phases.recipe import RecipePhase
 from search.phases.screen import ScreenPhase
-from search.phases.sweep import Sweep
 from search.spec.baselines import baselines
 from search.spec.listed import is_listed
 from search.spec.space import Space
+from search.spec.sweep import Sweep
 from search.strategies.base import DesignStrategy, Strategy
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from search.errors import InputError, NothingThereError
 from search.phases import left_out, n_runs, quotas
 from search.phases.finalists import repeats_of_first
 from search.phases.rungs import cost_in_trials
-from search.phases.sweep import Sweep
 from search.planning.stack_costs import StackCost, cost_of, extremes
 from search.rows import Phase, TrialRow
 from search.spec.baselines import baselines
 from search.spec.budget import Budget, training_flops
 from search.spec.listed import is_listed, n_stacks, n_trainings
 from search.spec.space import Labels
+from search.spec.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.spec.study import StudySpec

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.followups.recall import short_recall
 from search.followups.recall_check import flops_of_check, is_wanted, reference_stack
 from search.phases.rungs import n_at_rungs, search_steps
-from search.phases.sweep import Sweep
 from search.planning.plan import flops_of
 from search.spec.budget import duration_words
 from search.spec.listed import is_listed, n_stacks, n_trainings, seeds_of
+from search.spec.recall import short_recall
 from search.spec.space import Space
+from search.spec.sweep import Sweep
 
 if TYPE_CHECKING:
     from search.planning.plan import Plan

@@ -9,8 +9,8 @@ from search.answers.intervals import IDENTICAL
 from search.answers.verdicts import UNDECIDED
 from search.report.lengths import headline
 from search.report.recipe import stack_name
-from search.report.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
 from search.store.routes import unseen_words
+from search.wording import OTHERS, joined, role_words, two_digits, value_text, with_unit
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -9,7 +9,7 @@ from search.answers.pairing import MIN_PAIRS
 from search.report.gains import leader
 from search.report.paragraph import summary
 from search.report.sections import Section, to_text
-from search.report.wording import (
+from search.wording import (
     ABSENT,
     OTHERS,
     difference_text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from search.report.wording import ABSENT, difference_text, in_unit, two_digits
+from search.wording import ABSENT, difference_text, in_unit, two_digits
 
 if TYPE_CHECKING:
     from search.answers.question import Question

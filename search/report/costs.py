@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, candidate_words
+from search.wording import OTHERS, candidate_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

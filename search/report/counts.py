@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from search.report import design
 from search.report.sections import Room, Section
-from search.report.wording import difference_text, value_text
+from search.wording import difference_text, value_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

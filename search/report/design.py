@@ -8,7 +8,7 @@ from search.answers.family import ALPHA
 from search.answers.variance import few_words
 from search.answers.verdicts import UNDECIDED
 from search.report.sections import Room, Section
-from search.report.wording import ABSENT, difference_text, in_unit, plural, value_text
+from search.wording import ABSENT, difference_text, in_unit, plural, value_text
 
 if TYPE_CHECKING:
     from search.answers.anova import FTest

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from search.report.speedup import ratio_text
-from search.report.wording import joined, measure_name
+from search.wording import joined, measure_name
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from search.answers.verdicts import UNDECIDED
 from search.report import design
 from search.report.sections import Room, Section
-from search.report.wording import difference_text, in_unit, plural
+from search.wording import difference_text, in_unit, plural
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

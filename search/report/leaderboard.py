@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import ABSENT, in_unit, plural, scaled, time_text, two_digits, value_text
+from search.wording import ABSENT, in_unit, plural, scaled, time_text, two_digits, value_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import (
+from search.wording import (
     ABSENT,
     OTHERS,
     difference_text,

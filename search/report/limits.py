@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import plural, scaled, time_text
+from search.wording import plural, scaled, time_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.report.wording import plural
+from search.wording import plural
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.answers.variance import few_words
 from search.report.sections import Room, Section
-from search.report.wording import two_digits
+from search.wording import two_digits
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

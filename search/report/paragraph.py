@@ -11,7 +11,7 @@ from search.answers.question import kind_of
 from search.report.cautions import cautions
 from search.report.design import test_text
 from search.report.gains import costs, front, leader, some, speed_up
-from search.report.wording import (
+from search.wording import (
     difference_text,
     duration_or_nothing,
     plural,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from search.answers.predictors import MIN_ARCHITECTURES, PROBE, PROBE_INIT
 from search.report.sections import Room, Section
-from search.report.wording import ABSENT, ends_text
+from search.wording import ABSENT, ends_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import plural, role_words
+from search.wording import plural, role_words
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

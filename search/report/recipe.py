@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, difference_text, joined, role_words, value_text
+from search.wording import OTHERS, difference_text, joined, role_words, value_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

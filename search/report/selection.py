@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Room, Section
-from search.report.wording import in_unit, signed
+from search.wording import in_unit, signed
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from search.report.sections import Section
-from search.report.wording import OTHERS, plural
 from search.spec.budget import duration_words
+from search.wording import OTHERS, plural
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

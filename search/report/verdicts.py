@@ -8,7 +8,7 @@ from search.answers.variance import few_words
 from search.report import listed
 from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.report.wording import OTHERS, joined
+from search.wording import OTHERS, joined
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer

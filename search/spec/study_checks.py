@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mixers.config import MixerConfig
-from search.phases.sweep import sweep_problems
 from search.spec.listed import is_listed, listed_problems, match_problems_of_list
 from search.spec.measures_checks import measure_problems
+from search.spec.sweep import sweep_problems
 from search.tasks.objective import ObjectiveConfig
 
 if TYPE_CHECKING:

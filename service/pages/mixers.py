@@ -11,7 +11,7 @@ from mixers.registry import mixer_registry
 from search.cli.mixers import fields_of
 from search.figures.influence import NOTE, influence_figure
 from search.figures.shown import PageFigure, page_figure
-from search.report.wording import scaled
+from search.wording import scaled
 from service.deps import Reader
 from service.pages.tables import Column, Table, Value, cell
 from service.pages.templating import render

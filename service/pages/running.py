@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from search.figures.curves import curves_figure
 from search.figures.shown import PageFigure, page_figure
-from search.report.wording import ABSENT, role_words
 from search.rows import StudyRow
 from search.store.measurements import MetricPoint
 from search.store.repo import Store
 from search.store.tables import Attempt, Trial, Worker
 from search.store.types import AnyRow
+from search.wording import ABSENT, role_words
 from service.pages.tables import Column, Table, Value, cell, study_href
 
 MOST = 16

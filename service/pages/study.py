@@ -9,10 +9,10 @@ from fastapi.responses import HTMLResponse
 
 from search.answers.answer import Answer
 from search.report.sections import Section
-from search.report.wording import plural
 from search.rows import StudyRow
 from search.spec.budget import duration_words
 from search.store.repo import Store
+from search.wording import plural
 from service.deps import Reader, StoreDep
 from service.pages.board import Reading, Shown, board_of
 from service.pages.running import running_now

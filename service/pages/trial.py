@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from search.cli.numbers import decimals, size_in_bytes
 from search.figures.curves import curves_figure
 from search.figures.shown import PageFigure, page_figure
-from search.report.wording import ABSENT, role_words, scaled, time_text
+from search.wording import ABSENT, role_words, scaled, time_text
 from service.deps import Reader, StoreDep
 from service.listing import thinned
 from service.pages.study import frame

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from search.cli.numbers import decimals
-from search.report.wording import ABSENT, role_words, scaled, time_text, two_digits
 from search.rows import PHASES, TRIAL_STATES
 from search.store.views import PARETO, TRIALS_FLAT
+from search.wording import ABSENT, role_words, scaled, time_text, two_digits
 from service.deps import Reader, StoreDep
 from service.listing import page_of
 from service.pages.study import frame

@@ -13,7 +13,7 @@ from search.report.about import About
 from search.report.sections import Room
 from search.report.text import render
 from search.report.verdicts import section
-from search.report.wording import candidate_words
+from search.wording import candidate_words
 
 A, S, B = ATTENTION, "sepconv", "bproj"
 STACKS = [(A,) * 4, (S, A, A, A), (S, S, A, A), (S,) * 4, (S, S), (B,) * 4]

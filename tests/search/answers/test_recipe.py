@@ -16,10 +16,10 @@ from search.answers.recipe import (
     check_recipe,
 )
 from search.answers.verdicts import contrasts_of
-from search.phases.sweep import Sweep, SweptStack
 from search.report import leaderboard
 from search.report.recipe import section, stack_name
 from search.report.sections import Room
+from search.spec.sweep import Sweep, SweptStack
 
 ALL_A, ALL_S = (ATTENTION,) * 4, ("sepconv",) * 4
 SHARED, LOW, HIGH = 0.012, 0.006, 0.024

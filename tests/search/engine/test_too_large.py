@@ -10,9 +10,9 @@ from search.phases import Ask
 from search.phases.confirm import ConfirmPhase
 from search.phases.history import history_of, too_large, trained_labels
 from search.phases.recipe import RecipePhase
-from search.phases.sweep import Sweep
 from search.spec.baselines import baselines
 from search.spec.space import Space
+from search.spec.sweep import Sweep
 
 
 def no_memory(labels, number=0, **fields):

@@ -12,12 +12,12 @@ from search.engine.own_objective import ObjectiveRunner
 from search.engine.stopping import StopFlag
 from search.followups import recall_check
 from search.followups.derived import derived_studies
-from search.followups.recall import TRAINING, short_recall
 from search.followups.recall_check import check_recall, is_wanted
 from search.planning.plan import make_plan
 from search.planning.plan_words import plan_lines
 from search.planning.stack_costs import StackCost
 from search.spec.budget import Budget
+from search.spec.recall import TRAINING, short_recall
 from search.spec.study_file import study_from
 from search.spec.study_template import commented_yaml
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from mixers.notation import parse_architecture
-from search.followups.recall import short_recall
 from search.spec.listed import n_trainings, stacks
+from search.spec.recall import short_recall
 from search.spec.space import Labels
 from search.spec.study import StudySpec
 from search.spec.study_file import load_study

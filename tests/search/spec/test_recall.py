@@ -1,8 +1,8 @@
 import pytest
 
 from search.errors import InputError
-from search.followups.recall import SOLVED, TASK, TRAINING, short_recall
 from search.spec.listed import n_trainings
+from search.spec.recall import SOLVED, TASK, TRAINING, short_recall
 from search.spec.study import StudySpec
 from search.spec.study_file import study_from
 

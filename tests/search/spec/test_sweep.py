@@ -5,9 +5,9 @@ from pydantic import ValidationError
 
 from search.phases import Agenda, Ask, phase_sources, quotas
 from search.phases.recipe import RecipePhase
-from search.phases.sweep import Sweep, rate_of, sweep_rates
 from search.rows import TrialRow
 from search.spec.study import StudySpec
+from search.spec.sweep import Sweep, rate_of, sweep_rates
 from search.strategies import make_strategy
 from search.training.training_key import training_key
 
