@@ -21,9 +21,9 @@ import search
 from benchmarks.zero_cost import zero_cost
 from mixers import EncoderSpec
 from mixers.explain import load
+from search.messages import TrialConfig
 from search.probe import probe
 from search.rows import StudyRow, TrialRow
-from search.slots.messages import TrialConfig
 from search.spec.study import StudySpec
 from search.spec.study_file import study_from
 from search.training.random_states import process_settings

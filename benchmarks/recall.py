@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
-from search.slots.messages import TrialConfig
+from search.messages import TrialConfig
 from search.spec.recall import SOLVED, short_recall
 from search.spec.study import StudySpec
 from search.spec.study_file import study_from, with_overrides

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.rows import read_rows
 from mixers import parse_architecture
 from search.data.cache import default_cache_dir
-from search.slots.messages import TrialConfig, TrialFailure, TrialResult
+from search.messages import TrialConfig, TrialFailure, TrialResult
 from search.slots.slot import Slot
 from search.spec.study import StudySpec
 from search.spec.study_file import study_from, with_overrides

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 
 from mixers import parse_architecture
-from search.slots.messages import Message, Report, TrialConfig, TrialResult
+from search.messages import Message, Report, TrialConfig, TrialResult
 from search.spec.study import StudySpec
 from search.tasks.base import Task
 from search.tasks.evaluation import evaluate

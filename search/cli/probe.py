@@ -10,9 +10,9 @@ from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec
+    from search.messages import Message
     from search.probe import Examined
     from search.probe.subjects import Subject
-    from search.slots.messages import Message
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
 TOKENS = 64
@@ -136,9 +136,9 @@ def stored(
     """Find a trial and train it again, unless it is wanted as initialised."""
     from search.cli.opening import find_study, find_trial, open_store, spec_of
     from search.cli.pace import Ticker
+    from search.messages import Progress
     from search.probe.subjects import stored_trial
     from search.settings import settings
-    from search.slots.messages import Progress
     from search.wording import time_text
 
     with open_store(url) as opened:

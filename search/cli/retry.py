@@ -91,7 +91,7 @@ def causes_of(given: Sequence[str]) -> tuple[str, ...]:
     from typing import get_args
 
     from search.errors import InputError
-    from search.slots.messages import Cause
+    from search.messages import Cause
 
     for name in given:
         if name not in get_args(Cause):

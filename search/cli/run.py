@@ -196,8 +196,8 @@ def choose_device(device: str) -> None:
     Raises:
         InputError: A GPU is asked for and torch finds none.
     """
+    from search.devices import visible_devices
     from search.errors import InputError
-    from search.slots.devices import visible_devices
 
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""

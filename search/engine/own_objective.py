@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mixers.registry import code_value
 from search.engine.assignments import Assignment, splits_of
 from search.errors import InputError
-from search.slots.failure import failure_of
-from search.slots.messages import Costs, Message, Report, TrialFailure, TrialResult
+from search.messages import Costs, Message, Report, TrialFailure, TrialResult
 from search.tasks.base import Split
+from search.training.failure import failure_of
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from search.slots.messages import Cause
+from search.messages import Cause
 
 MOST_ATTEMPTS: Mapping[Cause, int] = {
     "lost": 3,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search.errors import RunFailedError
-from search.slots.messages import TrialFailure
+from search.messages import TrialFailure
 from search.spec.space import Space
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor, nn
 
+from search.messages import ProbeReading
 from search.probe.clusters import Floats
 from search.probe.contextual import contextual_readings
 from search.probe.errors import ProbeError
@@ -21,7 +22,6 @@ from search.probe.network import FrozenNetwork, Layers, Rows
 from search.probe.readings import Compared, Measured, far, gaps_of, measure, profile, read
 from search.probe.strata import STRATA, draw
 from search.probe.text import dtype_name, table
-from search.slots.messages import ProbeReading
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec

@@ -19,8 +19,8 @@ from search.probe import initialised, random_contexts
 
 if TYPE_CHECKING:
     from mixers import EncoderSpec
+    from search.messages import Message
     from search.rows import TrialRow
-    from search.slots.messages import Message
     from search.spec.study import StudySpec
     from search.training.prepared import Prepared
 
@@ -206,7 +206,7 @@ def stored_trial(
     """
     from mixers import EncoderSpec
     from mixers.explain import load
-    from search.slots.messages import TrialConfig
+    from search.messages import TrialConfig
     from search.training.random_states import process_settings
     from search.training.trial import Trial
 

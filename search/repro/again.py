@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from search.engine.runner import plugins_of, prepare, refuse_other_data, uses_local_classes
 from search.errors import InputError, NothingThereError, RunFailedError
+from search.messages import Message, Report, TrialFailure, TrialResult
 from search.repro.comparison import Compared, Fact, compare, differing, other_plugins
 from search.repro.interval import Interval, interval_of
-from search.slots.messages import Message, Report, TrialFailure, TrialResult
 from search.tasks.objective import ObjectiveConfig
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.messages import TrialConfig
     from search.rows import StudyRow, TrialRow
     from search.settings import Settings
-    from search.slots.messages import TrialConfig
     from search.spec.study import StudySpec
     from search.store.repo import Store
 
@@ -151,7 +151,7 @@ def config_of(
     """
     from mixers.explain import load
     from mixers.spec import EncoderSpec as Spec
-    from search.slots.devices import visible_devices
+    from search.devices import visible_devices
     from search.slots.runners import ConfigMaker
     from search.tasks.base import Split
 

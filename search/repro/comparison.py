@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from search.slots.messages import TrialResult
+    from search.messages import TrialResult
 
 EDITED = "+changes"
 """How the commit of an edited checkout ends: what was edited is not on record."""

@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 
-from search.slots.messages import Message, PlanTiming, Progress, TrialResult
+from search.messages import Message, PlanTiming, Progress, TrialResult
 from search.slots.wire import Done, Lines, Ready, Run, Told
 from search.training.memory import limit_data, resident_bytes
 

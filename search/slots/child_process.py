@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from search.slots.devices import import_path
-from search.slots.failure import OUT_OF_MEMORY, clean_tail
-from search.slots.messages import TrialFailure
+from search.devices import import_path
+from search.messages import TrialFailure
 from search.slots.wire import Lines, Run, Stop
+from search.training.failure import OUT_OF_MEMORY, clean_tail
 
 LOG_BYTES = 1 << 20
 TAIL_BYTES = 16_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from search.engine.assignments import Assignment, splits_of
-from search.slots.messages import (
+from search.messages import (
     CheckpointPlan,
     Message,
     PlanTiming,
@@ -19,9 +19,9 @@ from search.tasks.base import Split
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.devices import Placement
     from search.files import Files
     from search.settings import Settings
-    from search.slots.devices import Placement
     from search.slots.slot import Slot
     from search.spec.study import StudySpec
 
@@ -153,7 +153,7 @@ class InProcessRunner:
 
     def time_steps(self, spec: EncoderSpec) -> PlanTiming | TrialFailure:
         """Times a few steps of an architecture here."""
-        from search.slots.failure import failure_of
+        from search.training.failure import failure_of
         from search.training.trial import time_steps
 
         try:
@@ -173,7 +173,7 @@ def placements(
     Raises:
         InputError: There are not so many devices.
     """
-    from search.slots.devices import choose_gpus, place, usable_cores, visible_devices
+    from search.devices import choose_gpus, place, usable_cores, visible_devices
 
     devices = visible_devices()
     if gpus is not None:

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from search.devices import device_variables
+from search.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
 from search.slots.child_process import ChildProcess
-from search.slots.devices import device_variables
-from search.slots.failure import one_line
-from search.slots.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
 from search.slots.wire import ANSWERS, Done, Ready, Run, Stop, Told
+from search.training.failure import one_line
 
 HANG_S = 900.0
 GRACE_S = 30.0

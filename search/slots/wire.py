@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from mixers.config import FrozenModel
-from search.slots.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
+from search.messages import Message, PlanTiming, TrialConfig, TrialFailure, TrialResult
 
 
 class Run(FrozenModel):

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, insert, sele
 
 from search.engine.retries import may_retry
 from search.rows import Claim, FailOutcome, StudyState, TrialState
-from search.slots.messages import Cause
+from search.messages import Cause
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial

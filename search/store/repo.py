@@ -49,7 +49,7 @@ from search.store.views import find_view
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
-    from search.slots.messages import Message, TrialFailure, TrialResult
+    from search.messages import Message, TrialFailure, TrialResult
     from search.spec.study import StudySpec
 
 LEASE_S = 90.0

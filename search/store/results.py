@@ -7,8 +7,7 @@ from typing import Any, get_args
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from search.rows import Claim, DocumentSums, FailOutcome
-from search.slots.messages import (
+from search.messages import (
     Costs,
     Message,
     Outcome,
@@ -20,6 +19,7 @@ from search.slots.messages import (
     TrialResult,
     Warned,
 )
+from search.rows import Claim, DocumentSums, FailOutcome
 from search.spec.budget import TRAINING_TO_FORWARD_FLOPS
 from search.store.engine import database_time, dump_json
 from search.store.events import record

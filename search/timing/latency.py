@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from search.slots.messages import Timing
+from search.messages import Timing
 
 if TYPE_CHECKING:
     import torch

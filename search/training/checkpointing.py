@@ -12,11 +12,11 @@ from typing import Any
 from torch import Tensor
 
 from mixers.config import FrozenModel
+from search.messages import CheckpointPlan, Message, ProbeReading, Report, Warned
 from search.rows import DocumentSums
-from search.slots.failure import one_line
-from search.slots.messages import CheckpointPlan, Message, ProbeReading, Report, Warned
 from search.tasks.base import Split
 from search.training.checkpoints import Checkpoint, latest, save
+from search.training.failure import one_line
 from search.training.stages import Stages
 
 

@@ -8,7 +8,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from search.slots.devices import Device, usable_cores
+from search.devices import Device, usable_cores
 
 _DISTRIBUTIONS = ("mixsearch", "torch", "pytorch-lightning", "transformers", "tokenizers", "numpy")
 

@@ -15,7 +15,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 
 if TYPE_CHECKING:
-    from search.slots.devices import Precision
+    from search.devices import Precision
 
 
 def trainer(device: str, precision: Precision) -> pl.Trainer:

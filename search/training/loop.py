@@ -21,7 +21,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from search.slots.messages import Message, Progress, Report
+from search.messages import Message, Progress, Report
 from search.training.checkpointing import Keeper, Saved, TrainingState
 from search.training.lightning_setup import kept_interrupt_handler, quiet_lightning, trainer
 from search.training.random_states import random_states, set_random_states
@@ -29,8 +29,8 @@ from search.training.recipe import build_optimizer, reading_steps
 from search.training.stepclock import StepClock
 
 if TYPE_CHECKING:
-    from search.slots.devices import Precision
-    from search.slots.messages import Outcome
+    from search.devices import Precision
+    from search.messages import Outcome
     from search.spec.study import TrainingSpec
     from search.tasks.base import Task
 

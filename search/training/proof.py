@@ -15,7 +15,7 @@ from mixers.model import build_mixer
 from mixers.registry import mixer_registry
 from mixers.spec import EncoderSpec
 from search.errors import RunFailedError
-from search.slots.messages import LayerProof, MixerProof
+from search.messages import LayerProof, MixerProof
 
 if TYPE_CHECKING:
     from mixers import TokenMixer

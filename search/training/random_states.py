@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from search.slots.messages import TrialConfig
+    from search.messages import TrialConfig
 
 # Dropout draws from a stream of its own, so that it does not depend on how many numbers the
 # initialisation of an architecture took.

@@ -13,9 +13,9 @@ from torch import nn
 
 from mixers import count_flops, count_parameters
 from search.probe import probe
-from search.slots.devices import choose_precision, device_facts
-from search.slots.failure import failure_of
-from search.slots.messages import (
+from search.devices import choose_precision, device_facts
+from search.training.failure import failure_of
+from search.messages import (
     Costs,
     Message,
     PlanTiming,
@@ -40,7 +40,7 @@ from search.training.stages import Stages
 
 if TYPE_CHECKING:
     from search.rows import DocumentSums
-    from search.slots.messages import MixerProof
+    from search.messages import MixerProof
     from search.spec.study import TrainingSpec
     from search.tasks.base import Split
 

@@ -154,7 +154,7 @@ def _resolve_in_working_directory() -> dict[str, Path]:
 
 def devices() -> Iterator[Finding]:
     """Cores that this process may use, memory, and accelerators."""
-    from search.slots.devices import usable_cores
+    from search.devices import usable_cores
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     yield Finding(

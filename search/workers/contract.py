@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from search.rows import Claim, FailOutcome, StudyRow, StudyState, TrialRow
-from search.slots.messages import Message, TrialFailure, TrialResult
+from search.messages import Message, TrialFailure, TrialResult
 
 
 class WorkerStore(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from search.errors import StoreError
+from search.messages import Message, Progress, Report
 from search.rows import Claim
-from search.slots.messages import Message, Progress, Report
 from search.workers.contract import WorkerStore
 
 REPORT_EVERY_S = 1.0

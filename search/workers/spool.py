@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mixers.config import FrozenModel
 from search.errors import StoreAwayError
 from search.rows import Claim
-from search.slots.messages import TrialFailure, TrialResult
+from search.messages import TrialFailure, TrialResult
 from search.workers.contract import WorkerStore
 from search.workers.patience import Patience
 

@@ -15,11 +15,11 @@ from search.engine.retries import is_of_machine
 from search.engine.stopping import StopFlag
 from search.errors import SearchError, StoreAwayError
 from search.files import Files
+from search.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
 from search.rows import Claim
-from search.slots.failure import failure_of
-from search.slots.messages import Message, Progress, Report, TrialFailure, TrialResult, Warned
 from search.slots.runners import TrialRunner
 from search.spec.budget import Budget
+from search.training.failure import failure_of
 from search.workers.contract import WorkerStore
 from search.workers.lease import Lease
 from search.workers.patience import Patience

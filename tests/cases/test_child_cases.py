@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fault_trials import faults_installed, trial_config
 
-from search.slots.messages import TrialFailure, TrialResult
+from search.messages import TrialFailure, TrialResult
 from search.slots.slot import Slot
 
 

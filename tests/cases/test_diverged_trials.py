@@ -5,7 +5,7 @@ import json
 import pytest
 import store_factory
 
-from search.slots.messages import Report, TrialResult
+from search.messages import Report, TrialResult
 
 BAD = [float("nan"), float("inf"), float("-inf")]
 

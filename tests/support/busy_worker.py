@@ -7,7 +7,7 @@ import time
 
 import store_factory
 
-from search.slots.messages import Report
+from search.messages import Report
 from search.store.repo import Store
 
 KINDS = ("attention", "sepconv", "average")

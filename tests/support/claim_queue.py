@@ -6,7 +6,7 @@ python claim_queue.py URL STUDY_ID FILE
 import os
 import sys
 
-from search.slots.messages import TrialFailure
+from search.messages import TrialFailure
 from search.store.repo import Store
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from plugin_packages import lay_out
 
 from mixers.registry import mixer_registry
-from search.slots.messages import TrialConfig
+from search.messages import TrialConfig
 from search.spec.study import StudySpec
 from search.tasks.base import task_registry
 

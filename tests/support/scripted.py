@@ -1,6 +1,6 @@
 """Trials that play a script in place of a training."""
 
-from search.slots.messages import Costs, TrialFailure, TrialResult
+from search.messages import Costs, TrialFailure, TrialResult
 
 COSTS = Costs(params=0, flops=0, step_s=None, latency_s=None, peak_memory_bytes=0)
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from mixers.notation import parse_architecture
 from mixers.spec import EncoderSpec
-from search.rows import Claim, Phase
-from search.slots.messages import (
+from search.messages import (
     Costs,
     Message,
     MixerProof,
@@ -24,6 +23,7 @@ from search.slots.messages import (
     TrialFailure,
     TrialResult,
 )
+from search.rows import Claim, Phase
 from search.spec.study import StudySpec
 from search.store.repo import Store
 

@@ -9,7 +9,7 @@ import torch
 from fault_trials import trial_config
 from toy_task import ToyModel, ToyTask
 
-from search.slots.messages import CheckpointPlan, Progress, Report, Resumed, TrialFailure, Warned
+from search.messages import CheckpointPlan, Progress, Report, Resumed, TrialFailure, Warned
 from search.slots.slot import Slot
 from search.spec.study import TrainingSpec
 from search.training.checkpointing import Keeper, TrialFacts

@@ -14,7 +14,7 @@ from search.engine.runner import Prepared, make_claims, strategy_of
 from search.engine.stopping import StopFlag
 from search.files import Files
 from search.settings import Settings
-from search.slots.messages import Report, TrialConfig
+from search.messages import Report, TrialConfig
 from search.spec.budget import Budget
 from search.spec.study_file import study_from
 from search.training.trial import run_trial

@@ -9,9 +9,9 @@ import pytest
 import torch
 from probed import VOCABULARY, encoder_of, random_contexts
 
+from search.messages import ProbeReading
 from search.probe import probe
 from search.probe.strata import Pairs, draw
-from search.slots.messages import ProbeReading
 
 N = 32
 COLUMNS = ("one_edit", "four_edits", "transposition", "mean_preserving")

@@ -10,7 +10,7 @@ import pytest
 from fault_trials import trial_config
 
 from search.errors import InputError
-from search.slots.messages import PlanTiming, Progress, Report, TrialFailure
+from search.messages import PlanTiming, Progress, Report, TrialFailure
 from search.slots.slot import Slot
 from search.training.trial import run_trial
 

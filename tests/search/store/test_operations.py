@@ -3,7 +3,7 @@ import store_factory
 
 from search.errors import InputError, NothingThereError
 from search.rows import FINAL_STATES
-from search.slots.messages import Report
+from search.messages import Report
 
 WHOLE = 3 * 8_000_000 * 32 * 600  # training FLOPs that the factory reserves
 

@@ -6,8 +6,8 @@ import store_factory
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
+from search.messages import Progress, Report
 from search.rows import DocumentSums
-from search.slots.messages import Progress, Report
 from search.store.measurements import Evaluation, MetricPoint, Probe
 
 

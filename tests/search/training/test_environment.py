@@ -1,6 +1,6 @@
 import re
 
-from search.slots.devices import CPU, Device
+from search.devices import CPU, Device
 from search.training.environment import commit, environment
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from toy_task import ToyModel, ToyTask
 
-from search.slots.messages import Progress, Report
+from search.messages import Progress, Report
 from search.spec.study import TrainingSpec
 from search.training.loop import CHECK_EVERY, Training, train
 from search.training.recipe import build_optimizer, reading_steps

@@ -8,7 +8,7 @@ from fault_trials import trial_config
 
 from mixers import count_flops, count_parameters
 from search.errors import InputError
-from search.slots.messages import Report, TrialConfig, TrialFailure, TrialResult
+from search.messages import Report, TrialConfig, TrialFailure, TrialResult
 from search.training.prepared import SHARED
 from search.training.trial import attempt, run_trial, time_steps
 

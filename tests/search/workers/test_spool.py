@@ -5,7 +5,7 @@ import store_factory
 
 from search.engine.stopping import StopFlag
 from search.errors import StoreAwayError
-from search.slots.messages import TrialFailure
+from search.messages import TrialFailure
 from search.workers.patience import Patience
 from search.workers.spool import ENDING, Delivery, Spool
 

@@ -19,8 +19,8 @@ from search.engine.runner import Prepared, make_claims, strategy_of
 from search.engine.stopping import StopFlag
 from search.errors import StoreError
 from search.files import Files
+from search.messages import Progress, Report
 from search.settings import Settings
-from search.slots.messages import Progress, Report
 from search.spec.budget import Budget
 from search.store.repo import Store
 from search.workers.worker import OUT_OF_TIME, Worker

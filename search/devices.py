@@ -1,7 +1,7 @@
 """Which devices there are, and how training processes are placed on them.
 
 All decisions are pure functions of plain facts, so they are tested with made-up machines. The facts
-themselves come from torch in a process of their own (``python -m search.slots.devices``), because
+themselves come from torch in a process of their own (``python -m search.devices``), because
 the process that plans and keeps the books never imports torch.
 """
 
@@ -178,7 +178,7 @@ def visible_devices() -> tuple[Device, ...]:
     if not has_driver or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return (CPU,)
     answer = subprocess.run(
-        [sys.executable, "-P", "-m", "search.slots.devices"],
+        [sys.executable, "-P", "-m", "search.devices"],
         env={**os.environ, "PYTHONPATH": import_path()},
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from mixers.errors import MixerError
 from mixers.explain import explain
 from search.errors import SearchError
-from search.slots.messages import Cause, TrialFailure
+from search.messages import Cause, TrialFailure
 
 MESSAGE_LENGTH = 500
 TRACEBACK_LENGTH = 20_000

@@ -1,7 +1,6 @@
 import pytest
 
-from search.errors import InputError
-from search.slots.devices import (
+from search.devices import (
     CPU,
     Device,
     choose_precision,
@@ -9,6 +8,7 @@ from search.slots.devices import (
     place,
     usable_cores,
 )
+from search.errors import InputError
 
 MODERN = Device(name="cuda:0", kind="cuda", model="modern", bf16=True)
 OLD = Device(name="cuda:1", kind="cuda", model="old", bf16=False)

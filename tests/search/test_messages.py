@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from search.slots.messages import (
+from search.messages import (
     Costs,
     ProbeReading,
     Progress,
@@ -74,5 +74,5 @@ def test__trial_failure__message_of_two_lines__refused():
 
 
 def test__messages__import__leaves_torch_out():
-    code = "import sys, search.slots.messages; sys.exit('torch' in sys.modules)"
+    code = "import sys, search.messages; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
