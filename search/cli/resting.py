@@ -1,6 +1,8 @@
 """`search stop`, `search pause` and `search resume`: let a study rest, and let it go on."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgument
 from search.cli.output import print_json, write
@@ -12,10 +14,12 @@ if TYPE_CHECKING:
 def stop(
     study: StudyArgument = None, store: StoreOption = DEFAULT_STORE, json: JsonOption = False
 ) -> None:
-    """End the work on a study for now or for good: no trial of it is handed out any more.
+    """End a study for good: its answer is what its trials have shown so far.
 
-    As `search pause`, under another word: a study that is listed as paused is meant to go on, one
-    that is stopped is not. `search resume` and the same `search run` lift either.
+    No trial of it is handed out any more; one in hand is ended at its next step, with its worker's
+    next sign of life, and those that wait end with it. To let a study rest for a while, use `search
+    pause`. A stopped one is taken up again by `search resume --stopped` alone; the trials that
+    ended with it stay ended, unless `search retry --state stopped` queues them.
     """
     _change(study, "stopped", store, json=json)
 
@@ -33,10 +37,15 @@ def pause(
 
 
 def resume(
-    study: StudyArgument = None, store: StoreOption = DEFAULT_STORE, json: JsonOption = False
+    study: StudyArgument = None,
+    store: StoreOption = DEFAULT_STORE,
+    stopped: Annotated[
+        bool, typer.Option("--stopped", help="Also one that was stopped for good.")
+    ] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Let a paused or stopped study hand out trials again; starts no worker of its own."""
-    _change(study, "running", store, json=json)
+    """Let a paused study hand out trials again; starts no worker of its own."""
+    _change(study, "reopened" if stopped else "running", store, json=json)
 
 
 def _change(study: str | None, wish: "Wish", url: str, *, json: bool) -> None:
@@ -53,7 +62,7 @@ def _change(study: str | None, wish: "Wish", url: str, *, json: bool) -> None:
 
 def change_words(change: "Change", wish: "Wish") -> str:
     """Say in one line what became of a study's state and what follows from it."""
-    if wish == "running":
+    if wish in ("running", "reopened"):
         if not change.changed:
             return f"{change.study}: is {change.state}; only a paused or stopped study is resumed"
         waiting = f"; {_trials(change.queued)} in the queue" if change.queued else ""
@@ -61,12 +70,12 @@ def change_words(change: "Change", wish: "Wish") -> str:
         return f"{change.study}: hands out trials again{waiting}; {goes_on}"
     if not change.changed:
         return f"{change.study}: is {change.state} already; nothing changed"
-    if not change.running:
-        return f"{change.study}: {change.state}; no trial was in hand"
-    return (
-        f"{change.study}: {change.state}; {_trials(change.running)} in hand, saved and returned "
-        "at the next step"
+    follows = "ended" if wish == "stopped" else "saved and returned"
+    in_hand = f"{_trials(change.running)} in hand, {follows} at the next step"
+    line = (
+        f"{change.study}: {change.state}; {in_hand if change.running else 'no trial was in hand'}"
     )
+    return f"{line}; 'search report' draws its answer" if wish == "stopped" else line
 
 
 def _trials(n: int) -> str:

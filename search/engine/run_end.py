@@ -58,13 +58,16 @@ def report_end(
     completed = sum(trial.state == "completed" for trial in rows)
     failed = [trial for trial in rows if trial.state in ("failed", "diverged")]
     code = EXIT_OK
+    goes_on = f"nothing is lost: {again} continues"
     rests = tally.ended is not None and tally.ended.reason == "stopped"
     if stop.reason is not None:
         reason, code = stop.reason, EXIT_INTERRUPTED
-        message = f"{reason}; nothing is lost: {again} continues"
+        message = f"{reason}; {goes_on}"
     elif rests and tally.ended is not None:
         reason, code = tally.ended.reason, EXIT_INTERRUPTED
-        message = f"{tally.ended.message}; nothing is lost: {again} continues"
+        is_over = store.study(row.id).state == "stopped"
+        follows = "the answer is drawn from what is there" if is_over else goes_on
+        message = f"{tally.ended.message}; {follows}"
     elif rows and not completed:
         reason, code, message = "failed", EXIT_FAILED, why_nothing(rows, failed)
     else:

@@ -152,8 +152,7 @@ def open_study(
         return row, used
     prepared = prepared or prepare(study, cache_dir)
     refuse_other_data(row, prepared)
-    if row.state in ("paused", "stopped"):
-        store.set_study_state(row.id, "running", None)
+    store.change_state(row.id, "running")  # a run lifts a pause; what was stopped is refused
     store.ask_budget(row.id, budget.text)
     return store.study(row.id), prepared
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
 
 from search.engine.retries import may_retry
-from search.rows import Claim, FailOutcome, StudyState, TrialState
 from search.messages import Cause
+from search.rows import Claim, FailOutcome, StudyState, TrialState
 from search.store.engine import database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial
@@ -32,6 +32,7 @@ CLOCK_TO_REST = select(Study.busy_since).where(
     Study.busy_since.is_not(None),
     ~exists().where(Attempt.study_id == bindparam("study"), Attempt.ended_at.is_(None)),
 )
+STUDY_STOPPED = "the study was stopped"
 LAST_ENDED = select(func.max(Attempt.ended_at)).where(Attempt.study_id == bindparam("study"))
 
 
@@ -113,7 +114,10 @@ def heartbeat(connection: Connection, claim: Claim) -> StudyState | None:
 
 
 def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:
-    """Give a trial back: a reservation without an architecture is deleted, others are queued."""
+    """Give a trial back: a reservation without an architecture is deleted, others are queued.
+
+    In a study that was stopped for good they end instead.
+    """
     state = connection.execute(
         select(Trial.state).where(Trial.id == claim.trial_id).with_for_update()
     ).scalar_one_or_none()
@@ -122,6 +126,9 @@ def release(connection: Connection, claim: Claim, returned: bool, reason: str) -
         return
     if state == "proposed":
         connection.execute(delete(Trial).where(Trial.id == claim.trial_id))
+        return
+    if is_stopped(connection, claim.study_id):
+        end_stopped(connection, claim.study_id, claim.trial_id, now)
         return
     set_state(connection, claim.trial_id, "queued", reason)
     kind = "trial_returned" if returned else "trial_preempted"
@@ -135,6 +142,17 @@ def set_state(
     connection.execute(
         UPDATE_TRIAL, {"trial": trial_id, "state": state, "reason": reason, **fields}
     )
+
+
+def is_stopped(connection: Connection, study_id: int) -> bool:
+    """Whether a study was stopped for good."""
+    return connection.execute(SELECT_STATE, {"study": study_id}).scalar_one() == "stopped"
+
+
+def end_stopped(connection: Connection, study_id: int, trial_id: int, now: datetime) -> None:
+    """End a trial because its study was stopped for good; what it reported stays."""
+    set_state(connection, trial_id, "stopped", STUDY_STOPPED, finished_at=now)
+    record(connection, study_id, "trial_stopped", now, trial_id, reason=STUDY_STOPPED)
 
 
 def retry_or_fail(
@@ -152,7 +170,7 @@ def retry_or_fail(
     words = message if times == 1 else f"{message} ({times} attempts ended so)"
     reason = f"{cause.replace('_', ' ')}: {words}"
     details = {"cause": cause, "reason": message, "times": times}
-    if may_retry(cause, times):
+    if may_retry(cause, times) and not is_stopped(connection, study_id):
         set_state(connection, trial_id, "queued", reason)
         record(connection, study_id, "trial_requeued", now, trial_id, **details)
         return "queued"

@@ -11,14 +11,14 @@ from search.rows import StudyState, TrialState
 from search.spec.budget import training_flops
 from search.store.engine import database_time
 from search.store.events import record
-from search.store.leases import set_state
+from search.store.leases import end_stopped, set_state
 from search.store.measurements import Cost
 from search.store.results import forget_result
 from search.store.studies import set_study_state
 from search.store.tables import Attempt, Study, Trial
 from search.store.types import AnyRow
 
-Wish = Literal["running", "paused", "stopped"]
+Wish = Literal["running", "paused", "stopped", "reopened"]
 RESTING: frozenset[StudyState] = frozenset({"paused", "stopped"})
 ENDED: frozenset[StudyState] = frozenset({"completed", "failed"})
 RETRIABLE: tuple[TrialState, ...] = ("failed", "diverged", "stopped")
@@ -66,10 +66,15 @@ class Retried:
 
 
 def change_state(connection: Connection, study_id: int, wish: Wish) -> Change:
-    """Let a study rest or go on.
+    """Let a study rest, end or go on.
 
-    A study that has come to its own end stays as it is, unless a trial of it waits or runs; one
-    that does not rest need not be resumed.
+    A paused study is meant to go on: its trials wait. A stopped one has ended: what waits becomes
+    `stopped` with it, so does what its workers give back, and only `reopened` takes it up again. A
+    study that has come to its own end stays as it is, unless a trial of it waits or runs; one that
+    does not rest need not be resumed.
+
+    Raises:
+        InputError: The study was stopped, and is to go on without being reopened.
     """
     study = connection.execute(select(Study).where(Study.id == study_id)).one()
     counted = {
@@ -82,21 +87,38 @@ def change_state(connection: Connection, study_id: int, wish: Wish) -> Change:
     }
     running = counted.get("running", 0) + counted.get("proposed", 0)
     queued = counted.get("queued", 0)
-    if wish == "running":
+    after: StudyState = "running" if wish == "reopened" else wish
+    if after == "running":
+        if study.state == "stopped" and wish != "reopened":
+            raise InputError(
+                f"study {study.name!r} was stopped for good; 'search resume --stopped' takes it up "
+                "again"
+            )
         changes = study.state in RESTING
     else:
         ended = study.state in ENDED and not running and not queued
-        changes = study.state != wish and not ended
+        changes = study.state != after and study.state != "stopped" and not ended
     if changes:
-        set_study_state(connection, study_id, wish, None if wish == "running" else BY_HAND)
+        set_study_state(connection, study_id, after, None if after == "running" else BY_HAND)
+    if changes and after == "stopped":
+        end_waiting(connection, study_id)
+        queued = 0
     return Change(
         study=study.name,
         before=study.state,
-        state=wish if changes else study.state,
+        state=after if changes else study.state,
         changed=changes,
         running=running,
         queued=queued,
     )
+
+
+def end_waiting(connection: Connection, study_id: int) -> None:
+    """End the trials of a stopped study that wait for an attempt."""
+    now = database_time(connection)
+    waiting = select(Trial.id).where(Trial.study_id == study_id, Trial.state == "queued")
+    for trial_id in connection.execute(waiting).scalars().all():
+        end_stopped(connection, study_id, trial_id, now)
 
 
 def retry(

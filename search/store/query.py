@@ -3,11 +3,13 @@
 SQLite: the file is opened with `mode=ro`, an authorizer allows reading and functions alone, a
 progress handler ends what takes too long, and SQLite's own limits bound the size of a value.
 PostgreSQL: a read-only transaction whose mode can no longer change, the statement inside a cursor
-(so it must be a SELECT), under a role that only reads where the server allows that, with
-`statement_timeout`.
+(so it must be a SELECT), under a role that only reads (`search.store.reader_role`), with
+`statement_timeout`. Locks that no right protects, and functions that run the text they are given,
+are refused by their names.
 """
 
 import math
+import re
 import sqlite3
 import time
 from collections.abc import Iterable
@@ -22,6 +24,7 @@ from sqlalchemy import Engine
 from search.errors import InputError
 from search.store.address import Address
 from search.store.engine import BUSY_TIMEOUT_S, translated
+from search.store.reader_role import drop_rights, prepare_role
 
 MOST_BYTES = 32 * 2**20
 LONGEST_VALUE = 8 * 2**20
@@ -36,6 +39,10 @@ READS = frozenset(
     }
 )
 REFUSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
+# Everybody may call these; a name in a text can hide behind unicode escapes alone.
+REFUSED_POSTGRESQL = re.compile(
+    r"\w*advisory\w*|query_to_xml\w*|ts_stat|ts_rewrite|dblink\w*|u&", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -136,10 +143,13 @@ def query_postgresql(
     """Run a statement on PostgreSQL."""
     import psycopg
 
+    if found := REFUSED_POSTGRESQL.search(statement):
+        raise InputError(f"query: {found[0]!r} is refused; only reading is allowed")
     with translated(address), engine.connect() as outer:
         raw: Any = outer.connection.driver_connection
         raw.autocommit = True  # we begin and end the transaction
         try:
+            prepare_role(engine, raw)
             with raw.cursor() as cursor:
                 cursor.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 cursor.execute(f"SET LOCAL statement_timeout = {math.ceil(timeout_s * 1000)}")
@@ -164,17 +174,6 @@ def query_postgresql(
             if not raw.closed:
                 raw.rollback()
             outer.invalidate()
-
-
-def drop_rights(cursor: Any) -> None:
-    """Go on under PostgreSQL's role that reads everything and does nothing else, where allowed."""
-    import psycopg
-
-    cursor.execute("SAVEPOINT before_role")
-    try:
-        cursor.execute("SET LOCAL ROLE pg_read_all_data")
-    except psycopg.errors.Error:
-        cursor.execute("ROLLBACK TO SAVEPOINT before_role")
 
 
 def collected(columns: tuple[str, ...], rows: Iterable[Any], limit: int) -> QueryResult:

@@ -92,9 +92,11 @@ def _steps(row: StudyRow, user: User) -> tuple[tuple[str, str], ...]:
     """What this user may do to the study now: the API's word for it, and the button's."""
     if not user.may("submit"):
         return ()
-    if row.state in ("paused", "stopped"):
-        return (("resume", "Resume"),)
-    return (("pause", "Pause"), ("stop", "Stop")) if row.state == "running" else ()
+    if row.state == "paused":
+        return (("resume", "Resume"), ("stop", "Stop for good"))
+    if row.state == "stopped":
+        return (("resume?stopped=true", "Take up again"),)
+    return (("pause", "Pause"), ("stop", "Stop for good")) if row.state == "running" else ()
 
 
 def _chapters(shown: Shown | None, row: StudyRow) -> list[dict[str, Any]]:

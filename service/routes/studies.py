@@ -158,15 +158,24 @@ def pause(study: StudyPath, store: StoreDep, access: AccessDep, user: Submitter)
     return change(store, access, user, study, "paused")
 
 
-@router.post("/{study}/resume", summary="Resume a study", responses=errors())
-def resume(study: StudyPath, store: StoreDep, access: AccessDep, user: Submitter) -> ChangeDocument:
-    """Lets a paused or stopped study go on."""
-    return change(store, access, user, study, "running")
+@router.post("/{study}/resume", summary="Resume a study", responses=errors(409))
+def resume(
+    study: StudyPath,
+    store: StoreDep,
+    access: AccessDep,
+    user: Submitter,
+    stopped: Annotated[bool, Query(description="Also one that was stopped for good.")] = False,
+) -> ChangeDocument:
+    """Lets a paused study go on; one that was stopped is 409 unless `stopped` says so."""
+    try:
+        return change(store, access, user, study, "reopened" if stopped else "running")
+    except InputError as error:
+        raise ProblemError(409, one_line(error)) from None
 
 
 @router.post("/{study}/stop", summary="Stop a study", responses=errors())
 def stop(study: StudyPath, store: StoreDep, access: AccessDep, user: Submitter) -> ChangeDocument:
-    """Ends a study; it can be resumed."""
+    """Ends a study for good, with the trials that wait or are in hand."""
     return change(store, access, user, study, "stopped")
 
 
@@ -188,7 +197,7 @@ def change(store: Store, access: Access, user: User, study: str, wish: Wish) -> 
     row = find(store, study)
     made = store.change_state(row.id, wish)
     if made.changed:
-        access.record(user.name, f"set state {wish}", row.name)
+        access.record(user.name, f"set state {made.state}", row.name)
     return ChangeDocument.model_validate(made)
 
 

@@ -117,6 +117,10 @@ def test__steering__pause_resume_stop_budget_delete__is_what_the_store_has(fille
         for word, state in (("pause", "paused"), ("resume", "running"), ("stop", "stopped")):
             assert client.post(f"{API}/studies/new/{word}").json()["state"] == state
             assert store.study("new").state == state
+        refused = client.post(f"{API}/studies/new/resume")
+        assert (refused.status_code, store.study("new").state) == (409, "stopped")
+        again = client.post(f"{API}/studies/new/resume", params={"stopped": True}).json()
+        assert (again["before"], again["state"]) == ("stopped", "running")
         assert client.put(f"{API}/studies/new/budget", json={"budget": "2h"}).status_code == 200
         assert store.study("new").budget == "2h"
         study = store.study("demo")

@@ -39,10 +39,20 @@ def test__pause_and_resume__words_and_documents__say_what_follows(
         **{"study": "demo", "before": "paused", "state": "paused", "changed": False},
         **{"running": 1, "queued": 0},
     }
-    stopped = json.loads(call(capsys, "stop", "--store", url, "--json").out)
-    assert (stopped["before"], stopped["state"], stopped["changed"]) == ("paused", "stopped", True)
     assert "hands out trials again" in call(capsys, "resume", "--store", url).out
     assert "is running; only a paused" in call(capsys, "resume", "--store", url).out
+
+
+def test__stop__ends_for_good__until_it_is_reopened_by_name(capsys: Capture, url: str) -> None:
+    stopped = call(capsys, "stop", "--store", url)
+    assert stopped.out == (
+        "demo: stopped; 1 trial in hand, ended at the next step; 'search report' draws its answer\n"
+    )
+    refused = call(capsys, "resume", "--store", url)
+    assert (refused.code, "search resume --stopped" in refused.error_line) == (2, True)
+    again = json.loads(call(capsys, "stop", "--store", url, "--json").out)
+    assert (again["before"], again["state"], again["changed"]) == ("stopped", "stopped", False)
+    assert "hands out trials again" in call(capsys, "resume", "--stopped", "--store", url).out
 
 
 def test__retry__failed_trial__queued_and_said_so(capsys: Capture, url: str) -> None:

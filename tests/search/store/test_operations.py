@@ -22,25 +22,52 @@ def claim_queued(store, study_id, worker):
     return store.reserve(study_id, worker, lambda counts: None)
 
 
-@pytest.mark.parametrize("wish", ["paused", "stopped"])
-def test__change_state__resting_study__hands_out_nothing_until_it_is_resumed(
-    store, study_id, worker, wish
+def test__change_state__paused_study__hands_out_nothing_until_it_is_resumed(
+    store, study_id, worker
 ):
     claim = store_factory.claim_and_commit(store, study_id, worker, "attention*2")
-    change = store.change_state(study_id, wish)
+    change = store.change_state(study_id, "paused")
     assert (change.before, change.state, change.changed, change.running) == (
-        *("running", wish),
+        *("running", "paused"),
         *(True, 1),
     )
     assert store.study("demo").reason == "by hand"
     store.release(claim, False, "paused")
     assert store.reserve(study_id, worker, lambda counts: "search") is None
-    again = store.change_state(study_id, wish)
+    again = store.change_state(study_id, "paused")
     assert (again.changed, again.running, again.queued) == (False, 0, 1)
     resumed = store.change_state(study_id, "running")
-    assert (resumed.before, resumed.state, resumed.changed) == (wish, "running", True)
+    assert (resumed.before, resumed.state, resumed.changed) == ("paused", "running", True)
     assert store.study("demo").reason is None
     assert claim_queued(store, study_id, worker).trial_id == claim.trial_id
+
+
+def test__change_state__stopped_study__ends_with_its_trials_until_it_is_reopened(
+    store, study_id, worker
+):
+    failing = store_factory.claim_and_commit(store, study_id, worker, "average*2")
+    in_hand = store_factory.claim_and_commit(store, study_id, worker, "sepconv*2")
+    waiting = store_factory.claim_and_commit(store, study_id, worker, "attention*2")
+    store.release(waiting, False, "preempted")
+    proposed = store.reserve(study_id, worker, lambda counts: "search", resume=lambda counts: False)
+    change = store.change_state(study_id, "stopped")
+    assert (change.state, change.changed, change.running, change.queued) == ("stopped", True, 3, 0)
+    for claim in (in_hand, proposed):
+        store.release(claim, False, "the study was stopped")
+    assert store.fail(failing, store_factory.failure(cause="lost")) == "failed"
+    rows = store.rows("demo", curves=False)
+    assert [row.state for row in rows] == ["failed", "stopped", "stopped"]
+    assert {row.reason for row in rows if row.state == "stopped"} == {"the study was stopped"}
+    kinds = [event["kind"] for event in store.events(limit=100, study=study_id)]
+    assert kinds.count("trial_stopped") == 2
+    assert store.change_state(study_id, "paused").state == "stopped"
+    with pytest.raises(InputError, match="search resume --stopped"):
+        store.change_state(study_id, "running")
+    assert store.study("demo").state == "stopped"
+    assert store.change_state(study_id, "reopened").state == "running"
+    assert claim_queued(store, study_id, worker) is None
+    assert len(store.retry(study_id, states=["stopped"])) == 2
+    assert claim_queued(store, study_id, worker).trial_id == in_hand.trial_id
 
 
 def test__change_state__study_at_its_own_end__keeps_its_reason_unless_a_trial_waits(

@@ -6,11 +6,12 @@ import pytest
 from own_study import loss, run_own, store_url, stored_rows
 
 import search
+from search.errors import InputError
 
 
-@pytest.mark.parametrize("wish", ["paused", "stopped"])
-def test__run__study_rests__ends_with_its_trial_queued_and_goes_on_when_asked(
-    tmp_path, monkeypatch, wish
+@pytest.mark.parametrize(("wish", "left"), [("paused", "queued"), ("stopped", "stopped")])
+def test__run__study_rests__its_trial_waits_for_its_resume_or_ends_with_it(
+    tmp_path, monkeypatch, wish, left
 ):
     monkeypatch.setenv("SEARCH_BEAT_S", "0.02")
     calls = []
@@ -32,8 +33,12 @@ def test__run__study_rests__ends_with_its_trial_queued_and_goes_on_when_asked(
     with search.open(store_url(tmp_path)) as store:
         study = store.study("demo")
         assert (study.state, study.reason, study.n_running) == (wish, "by hand", 0)
-        assert [row.state for row in store.rows("demo")] == ["completed", "queued"]
-        store.change_state(study.id, "running")
+        assert [row.state for row in store.rows("demo")] == ["completed", left]
+    if wish == "stopped":
+        assert "the answer is drawn from what is there" in outcome.message
+        with pytest.raises(InputError, match="stopped for good"):
+            run_own(tmp_path, 4, interrupted, name="demo")
+        return
     assert run_own(tmp_path, 4, interrupted, name="demo").exit_code == 0
     rows = stored_rows(tmp_path, outcome)
     assert [row.state for row in rows] == ["completed"] * 4
