@@ -1,9 +1,12 @@
 """Studies with rungs as a whole: what is trained how far, and what that costs."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import pytest
 from own_study import Recorder
+from sqlalchemy import literal, select
 from store_factory import result, study_spec
 
 import search
@@ -13,12 +16,15 @@ from search.engine.run_end import used_up
 from search.engine.runner import Prepared, make_claims, strategy_of
 from search.engine.stopping import StopFlag
 from search.files import Files
-from search.settings import Settings
 from search.messages import Report, TrialConfig
+from search.rows import FINAL_STATES
+from search.settings import Settings
 from search.spec.budget import Budget
 from search.spec.study_file import study_from
+from search.store import engine
+from search.store.types import UtcDateTime
 from search.training.trial import run_trial
-from search.workers.worker import Worker
+from search.workers.worker import OUT_OF_TIME, Worker
 
 RUNGS, STEPS = (60, 180), 600
 WORTH = {"attention": 0.5, "sepconv": 0.1, "bproj": 0.2, "average": 0.4, "hardmax_shift": 0.3}
@@ -54,6 +60,41 @@ class Trainer:
         pass
 
 
+class TimedTrainer(Trainer):
+    """Ten steps take a second, five in a promoted trial, by a clock that store and worker share."""
+
+    def __init__(self, store):
+        super().__init__()
+        self.dialect, self.now, self.order = store.engine.dialect.name, 0.0, []
+        self.tick(0.0)
+
+    def clock(self):
+        return self.now
+
+    def tick(self, seconds):
+        self.now += seconds
+        time = datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
+        engine.CLOCKS[self.dialect] = select(literal(time, UtcDateTime()))
+
+    def run(self, assignment, *, on_message, should_stop):
+        claim, until = assignment.claim, assignment.until or STEPS
+        worth = sum(WORTH[block.mixer.kind] for block in assignment.spec.blocks)
+        start = self.steps[claim.trial_id]  # where its newest checkpoint is
+        assert start >= (claim.promoted_from or 0)
+        self.order.append((claim.trial_id, start))
+        for step in range(start + 10, until + 1, 10):
+            self.tick(5.0 if claim.promoted_from else 1.0)
+            self.steps[claim.trial_id] = step
+            loss = 1.0 + worth + 10.0 / step
+            if step in (*RUNGS, STEPS):
+                on_message(Report(step=step, split="selection", metrics={"loss": loss}))
+            if step < until and (reason := should_stop()) is not None:
+                return result(outcome="stopped", reason=reason, steps=step, splits=())
+        outcome = "completed" if until == STEPS else "pruned"
+        splits = ("selection", "test") if claim.phase == "confirm" else ("selection",)
+        return result(loss, outcome=outcome, steps=until, splits=splits)
+
+
 def work(store, tmp_path, budget, trainer, **changes):
     """Runs a study with rungs under a budget; returns it with its rows."""
     choices = list(WORTH)
@@ -66,7 +107,7 @@ def work(store, tmp_path, budget, trainer, **changes):
     files, recorder = Files(tmp_path / "files"), Recorder()
     Worker(
         store, row.id, claims, trainer, budget=amount, observer=recorder, stop=StopFlag(),
-        settings=Settings(), files=files,
+        settings=Settings(), files=files, clock=getattr(trainer, "clock", monotonic),
     ).work()  # fmt: skip
     return study, store.rows("s", curves=True)
 
@@ -121,6 +162,30 @@ def test__run__rungs_and_flops__never_more_than_the_budget(store, tmp_path, shar
     spent = sum(3 * row.flops * row.steps * 32 for row in rows if row.flops)
     assert store.counts("s").flops == spent <= budget
     assert budget - spent < one
+
+
+def test__run__rungs_and_time__a_promoted_trial_cut_by_its_end_goes_on_under_a_longer_one(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(engine, "CLOCKS", dict(engine.CLOCKS))
+    trainer = TimedTrainer(store)
+    study, rows = work(store, tmp_path, "200s", trainer)
+    spent = store.counts("s").busy_s
+    # It ends at a step boundary.
+    assert trainer.now == spent
+    assert 200 <= spent < 205
+    assert store.study("s").n_running == 0
+    assert used_up(store, store.study("s"), study, Budget.parse("200s")) is not None
+    assert work(store, tmp_path, "200s", trainer)[1] == rows
+    [cut] = [row for row in rows if row.state not in FINAL_STATES]
+    assert (cut.state, cut.reason) == ("queued", OUT_OF_TIME)
+    made, n = trainer.steps[cut.id], len(trainer.order)
+    assert max(cut.rungs) < made < STEPS
+    _, rows = work(store, tmp_path, "600s", trainer)
+    assert trainer.order[n] == (cut.id, made)
+    assert next(row for row in rows if row.id == cut.id).state in ("completed", "pruned")
+    ended = {row.id: row.steps for row in rows if row.state in FINAL_STATES}
+    assert ended == {number: trainer.steps[number] for number in ended}
 
 
 def small_study(**changes):
