@@ -1,7 +1,8 @@
 """Can the pick look things up? Its accuracy on associative recall, beside all-attention's.
 
 Loss on text cannot rank mixers by this: few of its tokens call for it, and on them attention is at
-home. All-attention is the control: where it fails too, the training was too short to tell.
+home. All-attention is the control: where it fails too, the training was too short to tell. One seed
+may solve what another does not, so the best of the seeds says whether a stack can.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Recall:
     Attributes:
         pick: the pick's code.
         reference: all-attention's code.
-        accuracy: of the pick on test; None where it has no result.
-        control: of all-attention; None where it has none.
+        accuracies: of the pick on test, by seed; empty where it has no result.
+        controls: of all-attention; empty where it has none.
         solved: accuracy from which on the task counts as solved.
         steps: training steps.
         word: the finding; ``inconclusive`` where all-attention fails too, or a result is missing.
@@ -39,8 +40,8 @@ class Recall:
 
     pick: str
     reference: str
-    accuracy: float | None
-    control: float | None
+    accuracies: tuple[float, ...]
+    controls: tuple[float, ...]
     solved: float
     steps: int
     word: Word
@@ -48,15 +49,30 @@ class Recall:
     @property
     def text(self) -> str:
         """The finding as printed."""
-        if self.accuracy is None:
+        if not self.accuracies:
             return f"{self.word}: the training of {self.pick} gave no result"
         if self.pick == self.reference:
-            return f"{self.word} ({self.accuracy:.2f})"
+            return f"{self.word} {self._seeds(self.accuracies)}"
         if self.word == "inconclusive":
-            why = "gave no result" if self.control is None else f"fails too ({self.control:.2f})"
-            return f"inconclusive ({self.accuracy:.2f}): all-attention {why}"
-        control = "" if self.control is None else f" against {self.control:.2f} of all-attention"
-        return f"{self.word} ({self.accuracy:.2f}{control})"
+            of_attention = f"fails too {self._seeds(self.controls)}"
+            why = of_attention if self.controls else "gave no result"
+            return f"inconclusive {self._seeds(self.accuracies)}: all-attention {why}"
+        control = f"; all-attention {self._seeds(self.controls)}" if self.controls else ""
+        return f"{self.word} {self._seeds(self.accuracies)}{control}"
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether the pick solves it with fewer seeds than all-attention."""
+        return self._n_solved(self.accuracies) < self._n_solved(self.controls)
+
+    def _n_solved(self, accuracies: Sequence[float]) -> int:
+        return sum(accuracy >= self.solved for accuracy in accuracies)
+
+    def _seeds(self, accuracies: Sequence[float]) -> str:
+        """How many seeds solve it, and their accuracies."""
+        seeds = "seed" if len(accuracies) == 1 else "seeds"
+        listed = ", ".join(f"{accuracy:.2f}" for accuracy in accuracies)
+        return f"with {self._n_solved(accuracies)} of {len(accuracies)} {seeds} ({listed})"
 
 
 def recall_of(
@@ -82,28 +98,29 @@ def recall_of(
     if pick not in ended:
         return None
     arms = {arm.mixers: arm for arm in arms_of(found.rows, found.question)}
-    accuracy, control = (_accuracy(arms.get(labels)) for labels in (pick, reference))
+    accuracies, controls = (_accuracies(arms.get(labels)) for labels in (pick, reference))
     return Recall(
         pick=ended[pick].code,
         reference=ended[reference].code if reference in ended else "all-attention",
-        accuracy=accuracy,
-        control=control,
+        accuracies=accuracies,
+        controls=controls,
         solved=solved,
         steps=found.question.steps or 0,
-        word=_word(accuracy, control, solved, is_control=pick == reference),
+        word=_word(accuracies, controls, solved, is_control=pick == reference),
     )
 
 
-def _accuracy(arm: Arm | None) -> float | None:
-    return value_of(arm.rows[0].test, METRIC) if arm else None
+def _accuracies(arm: Arm | None) -> tuple[float, ...]:
+    found = [value_of(row.test, METRIC) for row in arm.rows] if arm else []
+    return tuple(accuracy for accuracy in found if accuracy is not None)
 
 
 def _word(
-    accuracy: float | None, control: float | None, solved: float, *, is_control: bool
+    accuracies: Sequence[float], controls: Sequence[float], solved: float, *, is_control: bool
 ) -> Word:
-    if accuracy is not None and accuracy >= solved:
+    if max(accuracies, default=0.0) >= solved:
         return "solves recall"
-    control_solves = control is not None and control >= solved
-    if accuracy is None or not control_solves or is_control:
+    control_solves = max(controls, default=0.0) >= solved
+    if not accuracies or not control_solves or is_control:
         return "inconclusive"
     return "fails recall"

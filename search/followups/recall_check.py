@@ -1,6 +1,6 @@
 """The recall check at the end of a run: the pick and all-attention on short associative recall.
 
-It is a derived listed study of one or two trials, not counted in the budget of its base. A pick
+It is a derived listed study of one or two stacks, not counted in the budget of its base. A pick
 that no budget was left to confirm is not checked, and a study whose trials cost fewer FLOPs than
 the check would is left without. With a budget of time the check takes what time
 is left, and where none is left it is left out.
@@ -173,5 +173,5 @@ def _announcement(stage: Stage, budget: Budget) -> str:
     counted = "in the time left" if budget.unit == "seconds" else "not counted in the budget"
     return (
         f"recall check: {joined(study.space.architectures)} on associative recall, "
-        f"{study.training.steps} steps each, {counted}; --set recall=false leaves it out"
+        f"{seeds_of(study)} x {study.training.steps} steps each, {counted}; --set recall=false leaves it out"
     )

@@ -97,6 +97,7 @@ def rung_words(study: StudySpec, n_search: int) -> str:
 def _recall_words(plan: Plan, study: StudySpec) -> str:
     """Announces the recall check, which is no part of the budget; its time is scaled by FLOPs."""
     check = short_recall(study, [reference_stack(study)])
+    n_runs = 2 * seeds_of(check)
     costs, trial = 2 * flops_of_check(check), max(1, flops_of(study, plan.dearest.flops))
     if costs > trial * (plan.done + plan.trials[1]):
         return "recall check of the pick: left out, it would cost more than the study itself"
@@ -104,8 +105,8 @@ def _recall_words(plan: Plan, study: StudySpec) -> str:
         return "recall check of the pick: in the time that is left, else left out"
     about = duration_words(study.training.steps * plan.dearest.step_s * costs / trial)
     return (
-        f"recall check of the pick and of all-attention: 2 x {check.training.steps} steps, about "
-        f"{about} beside the budget; --set recall=false leaves it out"
+        f"recall check of the pick and of all-attention: {n_runs} x {check.training.steps} steps, "
+        f"about {about} beside the budget; --set recall=false leaves it out"
     )
 
 

@@ -86,7 +86,7 @@ def _lead(answer: Answer) -> str:
 
 def _recall(answer: Answer) -> str:
     found = answer.recall
-    return f"{found.pick} {found.text}" if found and found.word == "fails recall" else ""
+    return f"{found.pick} {found.text}" if found and found.falls_short else ""
 
 
 def _unseen(answer: Answer) -> str:

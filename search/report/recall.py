@@ -22,5 +22,5 @@ def section(answer: Answer, room: Room | None) -> Section:
     found = answer.recall
     if found is None:
         return Section("Recall")
-    line = f"{found.pick} {found.text}; accuracy on test, {found.steps} steps, one seed"
+    line = f"{found.pick} {found.text}; accuracy on test, {found.steps} steps"
     return Section("Recall", lines=(line,), about=ABOUT)

@@ -73,8 +73,7 @@ def test__run__finished_study__checks_pick_and_attention_outside_its_budget(stor
     assert (found.name, found.purpose, found.state) == ("base.recall", "recall", "completed")
     rows = store.rows("base.recall")
     assert [(row.mixers, row.phase, row.seed_index) for row in rows] == [
-        ((A, A), "confirm", 1),
-        ((S, S), "confirm", 1),
+        (stack, "confirm", seed) for seed in (1, 2, 3) for stack in ((A, A), (S, S))
     ]
     assert found.spec["task"]["kind"] == "mqar"
     assert store.counts("base").started == outcome.n_trials
@@ -102,8 +101,8 @@ def test__run__check_that_is_missing_or_was_interrupted__is_made_up_for(store):
     assert recall.n_completed == 1
     recorder = Recorder()
     run(store, observer=recorder)
-    assert len(recorder.started) == 1
-    assert store.study("base.recall").n_completed == 2
+    assert len(recorder.started) == 5
+    assert store.study("base.recall").n_completed == 6
 
 
 def test__run__pick_that_is_not_confirmed__is_not_checked_yet(store):
@@ -147,7 +146,7 @@ def test__check_recall__time_budget__takes_what_is_left_or_says_so(store):
     assert "left out" in recorder.messages[-1]
     assert len(store.studies()) == 1
     outcome = check_recall(store, "base", spec, Budget("seconds", busy_s + 60), recorder)
-    assert (outcome.exit_code, outcome.completed) == (0, 2)
+    assert (outcome.exit_code, outcome.completed) == (0, 6)
 
 
 def test__check_recall__another_study_with_another_pick__takes_over_attention(store):
@@ -168,7 +167,7 @@ def test__check_recall__pick_changed_by_a_larger_budget__is_checked_too(store):
     run(store, 60, **spec)
     found = derived_studies(store, store.study("base"))
     assert [row.name for row in found] == ["base.recall", "base.recall.2"]
-    assert [row.n_trials for row in found] == [2, 2]
+    assert [row.n_trials for row in found] == [6, 6]
 
 
 def test__search_run__check_interrupted__ends_as_interrupted_and_goes_on_later(
@@ -189,7 +188,7 @@ def test__search_run__check_interrupted__ends_as_interrupted_and_goes_on_later(
     done = call(capsys, *arguments)
     assert done.code == 0, done.err
     assert "and sepconv*2 on associative recall" in done.err
-    assert "fails recall (0.20 against 0.99 of all-attention)" in done.out
+    assert "fails recall with 0 of 3 seeds (0.20, 0.20, 0.20)" in done.out
 
 
 def test__plan__budget_that_confirms__announces_the_check_and_its_cost(monkeypatch):
@@ -200,7 +199,7 @@ def test__plan__budget_that_confirms__announces_the_check_and_its_cost(monkeypat
         return [line for line in plan_lines(plan, spec) if "recall" in line]
 
     [line] = lines("9", study())
-    assert f"2 x {short_recall(study()).training.steps} steps" in line
+    assert f"6 x {short_recall(study()).training.steps} steps" in line
     assert "beside the budget" in line
     [line] = lines("1h", study())
     assert "time that is left" in line
