@@ -38,6 +38,10 @@ class InputError(SearchError, ValueError):
     exit_code: ClassVar[int] = 2
 
 
+class AccessError(InputError):
+    """A service refuses the token, or cannot prove that it is the one that is meant."""
+
+
 class StoreError(SearchError):
     """The store is unreadable, of another program, of a newer version, locked or full."""
 

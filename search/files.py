@@ -5,11 +5,31 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from search.settings import Settings
-    from search.store.address import Address
+
+
+class StorePlace(Protocol):
+    """Where a store lies, as far as its files are concerned."""
+
+    @property
+    def files_name(self) -> str:
+        """Name of its folder among those of other stores."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, for SQLite at hand."""
+
+
+def files_name(label: str) -> str:
+    """Returns the name of the folder of a store's files: the same for all who write its place so.
+
+    Args:
+        label: The store's place, without its password.
+    """
+    return hashlib.sha256(label.encode()).hexdigest()[:16]
 
 
 class Files:
@@ -23,19 +43,18 @@ class Files:
         self.root = root
 
     @classmethod
-    def of(cls, address: Address, local: Settings) -> Files:
+    def of(cls, address: StorePlace, local: Settings) -> Files:
         """Returns the folder: SEARCH_FILES_DIR, else beside an SQLite file, else in the cache.
 
         Workers on several machines go on from each other's checkpoints where SEARCH_FILES_DIR is a
         folder that they share; elsewhere a trial that moves begins anew.
         """
-        name = hashlib.sha256(address.label.encode()).hexdigest()[:16]
         if local.files_dir is not None:
-            return cls(local.files_dir / name)
+            return cls(local.files_dir / address.files_name)
         if address.path is not None:
             path = address.path.absolute()
             return cls(path.with_name(f"{path.name}.files"))
-        return cls(local.cache_dir / "files" / name)
+        return cls(local.cache_dir / "files" / address.files_name)
 
     @property
     def checkpoints(self) -> Path:

@@ -255,6 +255,20 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What a worker gets that asks for work.
+
+    Attributes:
+        claim: The trial; None where there is nothing to start.
+        counts: What the budget was compared with; None where it needed no look: the study rests, or
+            a trial was handed out that is in the counts already.
+    """
+
+    claim: Claim | None = None
+    counts: Counts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Promotion:
     """That a trial which ended at a rung is to go on.
 

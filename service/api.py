@@ -14,10 +14,11 @@ from service.routes import (
     session,
     studies,
     trials,
+    work,
     workers,
 )
 
-PARTS = (health, session, studies, results, trials, mixers, query, workers, events)
+PARTS = (health, session, studies, results, trials, mixers, query, workers, work, events)
 
 
 def api() -> APIRouter:

@@ -14,12 +14,13 @@ from fastapi import FastAPI
 from search.errors import StoreError
 from search.settings import settings as machine_settings
 from search.store.repo import Store
-from service import pages, problems
+from service import bodies, pages, problems
 from service.access import Access
 from service.answers import Answers
 from service.api import api
 from service.guards import BodyLimits, HostCheck, SecurityHeaders
 from service.hub import Hub
+from service.rowfeed import RowFeed
 from service.settings import ServiceSettings, service_settings
 
 API = "/api/v1"
@@ -60,6 +61,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     app.state.access = Access(store, settings)
     app.state.answers = Answers(store)
     app.state.queries = anyio.CapacityLimiter(settings.queries)
+    app.state.feed = RowFeed(store)
     app.state.hub = Hub(
         store, poll_s=settings.poll_s, beat_s=settings.beat_s, most=settings.streams
     )
@@ -80,7 +82,8 @@ def describe(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = plain()
-            document["components"]["schemas"] |= problems.schemas()
+            schemas = document["components"]["schemas"]
+            document["components"]["schemas"] = bodies.schemas() | schemas | problems.schemas()
             app.openapi_schema = document
         return app.openapi_schema
 

@@ -15,6 +15,7 @@ from service.access import Access, require
 from service.answers import Answers
 from service.hub import Hub
 from service.problems import wrong_fields
+from service.rowfeed import RowFeed
 from service.settings import ServiceSettings
 from service.users import User
 
@@ -72,6 +73,12 @@ def get_hub(request: Request) -> Hub:
     return hub
 
 
+def get_feed(request: Request) -> RowFeed:
+    """What changed of the rows that workers have copies of."""
+    feed: RowFeed = request.app.state.feed
+    return feed
+
+
 def current_user(
     request: Request,
     access: Annotated[Access, Depends(get_access)],
@@ -101,6 +108,7 @@ StoreDep = Annotated[Store, Depends(get_store)]
 SettingsDep = Annotated[ServiceSettings, Depends(get_settings)]
 AccessDep = Annotated[Access, Depends(get_access)]
 AnswersDep = Annotated[Answers, Depends(get_answers)]
+FeedDep = Annotated[RowFeed, Depends(get_feed)]
 HubDep = Annotated[Hub, Depends(get_hub)]
 Reader = Annotated[User, Depends(current_user)]
 Submitter = Annotated[User, Depends(submitter)]

@@ -65,7 +65,10 @@ class ProblemDocument(BaseModel):
         }
     )
 
-    type: str = Field(description="`about:blank`: the title says it all.")
+    type: str = Field(
+        description="`about:blank`: the title says it all; `urn:mixsearch:lease-lost`: the trial "
+        "is not the worker's any more."
+    )
     title: str = Field(description="The status in words.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What is wrong and what to do, in one line.")
@@ -81,6 +84,7 @@ class ProblemError(Exception):
         detail: One line.
         errors: Path and message of each wrong field.
         headers: Further headers.
+        kind: Type of the problem, for programs that tell some of one status apart.
     """
 
     def __init__(
@@ -89,8 +93,10 @@ class ProblemError(Exception):
         detail: str,
         errors: Sequence[tuple[str, str]] = (),
         headers: Mapping[str, str] | None = None,
+        kind: str = "about:blank",
     ) -> None:
         super().__init__(detail)
+        self.kind = kind
         self.status = status
         self.detail = detail
         self.errors = tuple(errors)
@@ -99,7 +105,7 @@ class ProblemError(Exception):
     def document(self, instance: str) -> dict[str, Any]:
         """The body."""
         return {
-            "type": "about:blank",
+            "type": self.kind,
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
             "detail": self.detail,

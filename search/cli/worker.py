@@ -19,8 +19,32 @@ SLURM_END = "SLURM_JOB_END_TIME"
 SLURM_MARGIN_S = 60.0
 
 
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        envvar="SEARCH_SERVER",
+        metavar="URL",
+        help="Work for `search serve` there, without a database.",
+    ),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="SEARCH_TOKEN",
+        show_envvar=True,
+        metavar="TOKEN",
+        help="With --server: a token of role submit. Others see what stands on a command line; "
+        "the variable is the better place.",
+    ),
+]
+
+
 def worker(
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
+    token: TokenOption = None,
     study: Annotated[
         str | None,
         typer.Option("--study", metavar="NAME", help="Work on this study only."),
@@ -64,23 +88,26 @@ def worker(
 ) -> None:
     """Train trials of the studies of a store, whoever asked for them, until told to end.
 
-    Start as many as there are machines, on one PostgreSQL store; any of them may be killed. Studies
-    come from `search run` and from the service; each is worked on up to the budget last asked for.
+    Start as many as there are machines, on one PostgreSQL store or for one service; any of them may
+    be killed. Studies come from `search run` and from the service; each is worked on up to the
+    budget last asked for.
     """
-    from search.api import open as open_store
     from search.engine.stopping import StopFlag
     from search.errors import InterruptedRunError
     from search.settings import settings
     from search.workers.on_ray import pull_on_ray
+    from search.workers.opening import open_for_work
     from search.workers.pull import pull
 
     stop = StopFlag(until=end_of(lasting))
     observer = JsonLines() if json else Lines()
-    with open_store(store) as opened:
+    with open_for_work(store, server, token or None) as opened:
         if on == "ray":
             refuse_here_only(gpus=gpus, slots_per_gpu=slots_per_gpu)
             started = pull_on_ray(
                 store,
+                server=server,
+                token=token or None,
                 address=address,
                 slots=slots,
                 study=study,

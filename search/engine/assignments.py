@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from search.rows import Claim, CommitOutcome, Counts, Phase, Promotion, StudyRow, TrialRow
+from search.rows import Claim, CommitOutcome, Offer, Phase, StudyRow, TrialRow
 from search.tasks.base import Split
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.engine.terms import Terms
 
 EndReason = Literal["budget", "space used up", "stopped"]
 
@@ -62,14 +63,7 @@ class ClaimStore(Protocol):
     def rows(self, study: str | int, *, curves: bool) -> Sequence[TrialRow]:
         """Reads its trials."""
 
-    def reserve(
-        self,
-        study_id: int,
-        worker: int,
-        choose: Callable[[Counts], Phase | None],
-        resume: Callable[[Counts], bool] | None,
-        promote: Callable[[Counts], Promotion | None] | None,
-    ) -> Claim | None:
+    def claim(self, study_id: int, worker: int, terms: Terms) -> Offer:
         """Takes a queued trial, one to promote, or the next number."""
 
     def commit(

@@ -9,7 +9,6 @@ that were refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mixers.config import MixerConfig
@@ -21,15 +20,16 @@ from search.engine.assignments import (
     Reused,
     splits_of,
 )
+from search.engine.terms import Terms
 from search.errors import InputError, RunFailedError
-from search.phases import Agenda, Ask, Choice, next_phase, phase_sources
+from search.phases import Agenda, Ask, Choice, phase_sources
 from search.phases.rungs import first_stop, promotions
-from search.spec.sweep import Sweep
-from search.rows import Claim, Counts, Phase, Promotion, StudyRow, TrialRow
+from search.rows import Claim, Counts, StudyRow, TrialRow
 from search.spec.baselines import baselines
 from search.spec.budget import Budget
 from search.spec.listed import is_listed, n_trainings
 from search.spec.space import Labels, Space
+from search.spec.sweep import Sweep
 from search.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ class Claims:
         self.baselines = baselines(study)
         self.sweep = Sweep.of(study)
         self.sources = {source.phase: source for source in phase_sources(study, strategy)}
-        self.counts: Counts | None = None
 
     def next(self) -> Assignment | Reused | Ended:
         """Returns the next trial to run, or why there is none.
@@ -92,16 +91,11 @@ class Claims:
         for _ in range(MAX_FRUITLESS):
             rows = self.store.rows(self.study_id, curves=False)
             agenda = self._agenda(rows)
-            self.counts = None
-            claim = self.store.reserve(
-                self.study_id,
-                self.worker,
-                self._chooser(agenda),
-                self._may_resume,
-                self._promoter(agenda, rows),
-            )
+            terms = Terms(self.budget, agenda, promotions(rows, self.study))
+            offer = self.store.claim(self.study_id, self.worker, terms)
+            claim = offer.claim
             if claim is None:
-                return self._end(agenda, rows)
+                return self._end(agenda, rows, offer.counts)
             try:
                 found = self._queued(claim) or self._fresh(claim, rows)
             except LostClaimError:
@@ -117,36 +111,6 @@ class Claims:
             "last architectures: run the command again"
         )
 
-    def _chooser(self, agenda: Agenda) -> Callable[[Counts], Phase | None]:
-        def choose(counts: Counts) -> Phase | None:
-            self.counts = counts
-            return next_phase(self.budget, counts, agenda)
-
-        return choose
-
-    def _promoter(
-        self, agenda: Agenda, rows: Sequence[TrialRow]
-    ) -> Callable[[Counts], Promotion | None]:
-        """A trial that ended at a rung has its place in a budget of trials; its steps cost more."""
-        found = promotions(rows, self.study)
-        most_flops = self.budget.amount if self.budget.unit == "flops" else None
-        # Before the confirmation's share goes to the search, for want of finalists, the search is
-        # brought to its end: that makes finalists.
-        at_the_end = replace(agenda, open_phases=agenda.open_phases | {"confirm"})
-
-        def promote(counts: Counts) -> Promotion | None:
-            if not self._may_resume(counts):
-                return None
-            is_closing = next_phase(self.budget, counts, at_the_end) in (None, "confirm")
-            promotion = found.closing if is_closing else found.usual
-            return None if promotion is None else replace(promotion, most_flops=most_flops)
-
-        return promote
-
-    def _may_resume(self, counts: Counts) -> bool:
-        """A queued trial has its place in a budget of trials or FLOPs, but still takes time."""
-        return self.budget.unit != "seconds" or not self.budget.is_used_up(counts)
-
     def _agenda(self, rows: Sequence[TrialRow]) -> Agenda:
         open_phases = {source.phase for source in self.sources.values() if source.is_open(rows)}
         return Agenda(
@@ -156,13 +120,13 @@ class Claims:
             n_recipe=0 if self.sweep is None else len(tuple(self.sweep.runs())),
         )
 
-    def _end(self, agenda: Agenda, rows: Sequence[TrialRow]) -> Ended:
-        if self.counts is None:
+    def _end(self, agenda: Agenda, rows: Sequence[TrialRow], counts: Counts | None) -> Ended:
+        if counts is None:
             state = self.store.study(self.study_id).state
             return Ended("stopped", f"the study is {state}; it hands out no trial")
         if is_listed(self.study) and not agenda.open_phases:
             return Ended("space used up", self._list_end(rows))
-        if not self.budget.is_used_up(self.counts):
+        if not self.budget.is_used_up(counts):
             within = " within the limits" if self.space.is_limited else ""
             more = "raise a limit, or add choices or layers" if within else "add choices or layers"
             return Ended(
@@ -241,7 +205,7 @@ class Claims:
             study_attrs={**(choice.study_attrs or {}), FINGERPRINT: self.fingerprint},
             recipe=choice.recipe,
             flops=flops,
-            most_flops=self.budget.amount if self.budget.unit == "flops" else None,
+            most_flops=self.budget.most_flops,
             splits=splits_of(claim.phase),
             until=until,
         )

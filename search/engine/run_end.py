@@ -17,6 +17,7 @@ from search.workers.worker import Tally
 if TYPE_CHECKING:
     from search.spec.study import StudySpec
     from search.store.repo import Store
+    from search.workers.contract import PullStore
 
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 
@@ -98,7 +99,7 @@ def report_end(
     return outcome
 
 
-def settle_study(store: Store, study_id: int, ended: Ended) -> None:
+def settle_study(store: PullStore, study_id: int, ended: Ended) -> None:
     """Notes that a study has ended, once no worker has a trial of it in hand any more."""
     rows = store.rows(study_id, curves=False)
     if ended.reason == "stopped" or any(row.state not in FINAL_STATES for row in rows):

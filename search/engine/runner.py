@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from search.spec.study import StudySpec
     from search.store.repo import Store
     from search.strategies.base import Strategy
+    from search.workers.contract import TrainingStore
 
 MOST_FLOPS = 2**63 - 1
 """The largest integer that both databases hold."""
@@ -158,7 +159,7 @@ def open_study(
 
 
 def make_worker(
-    store: Store,
+    store: TrainingStore,
     row: StudyRow,
     study: StudySpec,
     budget: Budget,
@@ -184,7 +185,7 @@ def make_worker(
 
 
 def make_claims(
-    store: Store,
+    store: TrainingStore,
     row: StudyRow,
     study: StudySpec,
     strategy: Strategy,
@@ -324,6 +325,23 @@ def refuse_other_data(row: StudyRow, prepared: Prepared) -> None:
             f"study {row.name!r} was begun with other data ({begun[:8]}, now "
             f"{prepared.fingerprint[:8]}); restore it, or start another study with --name"
         )
+
+
+def refuse_other_plugins(row: StudyRow, study: StudySpec) -> None:
+    """Refuses to train with other versions of mixer packages than the study was asked for with.
+
+    Raises:
+        InputError: A package has another version here, or the mixer comes from another one.
+    """
+    from mixers.registry import OWN_DISTRIBUTION, normalise
+
+    for kind, here in plugins_of(study).items():
+        asked = row.plugins.get(kind, here)
+        if asked != here and normalise(here[0]) != OWN_DISTRIBUTION:
+            raise InputError(
+                f"mixer {kind} is of {' '.join(here)} here, the study was asked for with "
+                f"{' '.join(asked)}; install that, or ask for the study again with the new one"
+            )
 
 
 def make_training_runners(

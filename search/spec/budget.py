@@ -72,6 +72,11 @@ class Budget:
         return self.spent(counts) >= self.amount
 
     @property
+    def most_flops(self) -> float | None:
+        """What may be spent and reserved in FLOPs; None for a budget in another unit."""
+        return self.amount if self.unit == "flops" else None
+
+    @property
     def text(self) -> str:
         """The budget as `parse` reads it."""
         if self.unit == "trials":

@@ -8,6 +8,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from search.errors import InputError
+from search.files import files_name
 
 SECRET = re.compile(r"(?<=[:/])([^:/@\s]*):[^\s]*@")
 SECRET_FIELD = re.compile(r"(?i)\b(password|passwd|pwd|sslpassword)=[^&\s]*")
@@ -33,6 +34,11 @@ class Address:
     def is_sqlite(self) -> bool:
         """Whether it is an SQLite file."""
         return self.path is not None
+
+    @property
+    def files_name(self) -> str:
+        """Name of the folder of its files among those of other stores."""
+        return files_name(self.label)
 
     def scrub(self, message: str) -> str:
         """Return the first line of a driver's message without the password."""

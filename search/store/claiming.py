@@ -259,7 +259,8 @@ def commit(
         )
     ).first()
     if taken is not None:
-        return "duplicate"
+        # Its own: the same commit came before, and the answer never arrived.
+        return "running" if taken.id == claim.trial_id else "duplicate"
     if most_flops is not None and reserved_flops(connection, claim.study_id) + flops > most_flops:
         return "no room"
     now = database_time(connection)

@@ -17,6 +17,8 @@ from search.rows import (
     CommitOutcome,
     Counts,
     FailOutcome,
+    Offer,
+    Phase,
     StudyRow,
     StudyState,
     TrialRow,
@@ -49,6 +51,7 @@ from search.store.views import find_view
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
+    from search.engine.terms import Terms
     from search.messages import Message, TrialFailure, TrialResult
     from search.spec.study import StudySpec
 
@@ -169,6 +172,18 @@ class Store:
         with self.reading() as connection:
             return studies.all_studies(connection)
 
+    def open_studies(self, only: str | None = None) -> list[StudyRow]:
+        """Return the studies that hand out trials and have a budget, oldest first.
+
+        Args:
+            only: Name of the one study to look at.
+
+        Raises:
+            NothingThereError: There is no such study.
+        """
+        rows = [self.study(only)] if only else self.studies()
+        return [row for row in rows if row.state == "running" and row.budget is not None]
+
     def counts(self, study: str | int) -> Counts:
         """Return what a budget is compared with, as a claim would see it now."""
         with self.reading() as connection:
@@ -277,21 +292,32 @@ class Store:
         pid: int | None = None,
         devices: Sequence[str] = (),
         slots: int = 1,
+        is_served: bool = False,
     ) -> int:
         """Register a process that will claim trials; returns its id.
+
+        Args:
+            host: Its machine; this one by default.
+            pid: Its process id there; this one's by default.
+            devices: What it trains on.
+            slots: Trials it can have in hand at once.
+            is_served: Whether a service writes for it. Then it may be on any machine, and nothing
+                is concluded from its process id: only its lease tells that it is gone.
 
         Raises:
             StoreError: An SQLite store is in use by a worker on another machine.
         """
         host = host or socket.gethostname()
         with self.writing(STUDIES_LOCK) as connection:
-            other = workers.busy_elsewhere(connection, host) if self.address.is_sqlite else None
+            is_beside = self.address.is_sqlite and not is_served
+            other = workers.busy_elsewhere(connection, host) if is_beside else None
             if other is not None:  # SQLite's locks do not reach another machine.
                 raise StoreError(
                     f"{self.url}: a worker on {other} uses this SQLite file, and it cannot be "
                     f"shared between machines; {WAYS_OUT}"
                 )
-            return workers.register(connection, host, pid or os.getpid(), devices, slots)
+            number = pid or os.getpid()
+            return workers.register(connection, host, number, devices, slots, is_served=is_served)
 
     def see_worker(self, worker_id: int) -> None:
         """Note that a worker without a trial is there."""
@@ -334,6 +360,17 @@ class Store:
             return claiming.reserve(
                 connection, study_id, worker, choose, resume, promote, self.lease_s
             )
+
+    def claim(self, study_id: int, worker: int, terms: "Terms") -> Offer:
+        """Reserve on a worker's terms, which are judged by the counts of this transaction."""
+        seen: list[Counts] = []
+
+        def choose(counts: Counts) -> Phase | None:
+            seen.append(counts)
+            return terms.phase(counts)
+
+        claim = self.reserve(study_id, worker, choose, terms.may_resume, terms.promotion)
+        return Offer(claim=claim, counts=seen[-1] if seen else None)
 
     def commit(
         self,

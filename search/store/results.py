@@ -31,7 +31,15 @@ from search.store.leases import (
     set_state,
     update_live,
 )
-from search.store.measurements import Cost, Environment, Evaluation, MetricPoint, Probe, Proof
+from search.store.measurements import (
+    Cost,
+    Environment,
+    Evaluation,
+    Event,
+    MetricPoint,
+    Probe,
+    Proof,
+)
 from search.store.summary import summarise
 from search.store.tables import Attempt, Study, Trial
 
@@ -99,10 +107,22 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
         record(
             connection, claim.study_id, "report", now, claim.trial_id, step=last, metrics=metrics
         )
-    for warning in (message for message in reports if isinstance(message, Warned)):
+    warnings = [message.text for message in reports if isinstance(message, Warned)]
+    told = warnings_told(connection, claim) if warnings else set()
+    for text in (text for text in warnings if text not in told):
         now = database_time(connection)
-        record(connection, claim.study_id, "warning", now, claim.trial_id, text=warning.text)
+        record(connection, claim.study_id, "warning", now, claim.trial_id, text=text)
     return True
+
+
+def warnings_told(connection: Connection, claim: Claim) -> set[str]:
+    """Return the warnings of a trial that are on record; the same one again is no news."""
+    known = select(Event.data).where(
+        Event.study_id == claim.study_id,
+        Event.trial_id == claim.trial_id,
+        Event.kind == "warning",
+    )
+    return {data["text"] for data in connection.execute(known).scalars() if data}
 
 
 def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
@@ -120,9 +140,10 @@ def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
 
 
 def last_reading(connection: Connection, claim: Claim) -> int:
-    """Return the step of the newest reading that an earlier attempt told; this one repeats them."""
-    if claim.token == 1:
-        return 0
+    """Return the step of the newest reading on record.
+
+    A later attempt tells some once more; so does a worker that never heard the answer.
+    """
     newest = select(func.max(MetricPoint.step)).where(MetricPoint.trial_id == claim.trial_id)
     return connection.execute(newest).scalar_one() or 0
 
@@ -239,10 +260,26 @@ def fail(connection: Connection, claim: Claim, failure: TrialFailure) -> FailOut
         message=failure.message,
         traceback=failure.traceback,
     ):
-        return "lost"
+        return known_failure(connection, claim, failure)
     return retry_or_fail(
         connection, claim.study_id, claim.trial_id, failure.cause, failure.message, now
     )
+
+
+def known_failure(connection: Connection, claim: Claim, failure: TrialFailure) -> FailOutcome:
+    """Say what became of a failure that is told a second time, since the answer never arrived."""
+    told = connection.execute(
+        select(Attempt.cause, Trial.state)
+        .join(Trial, Trial.id == Attempt.trial_id)
+        .where(
+            Attempt.trial_id == claim.trial_id,
+            Attempt.number == claim.token,
+            Attempt.outcome == "failed",
+        )
+    ).one_or_none()
+    if told is None or told.cause != failure.cause:
+        return "lost"
+    return "failed" if told.state == "failed" else "queued"
 
 
 def write_evaluations(

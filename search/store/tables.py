@@ -129,7 +129,9 @@ class Worker(Base):
     id: Mapped[int] = mapped_column(primary_key=True, doc="Key.")
     name: Mapped[str] = mapped_column(doc="Host and process id, for people.")
     host: Mapped[str] = mapped_column(doc="Host name.")
-    pid: Mapped[int] = mapped_column(doc="Process id on that host.")
+    pid: Mapped[int] = mapped_column(
+        doc="Process id on that host; 0 for a worker that a service writes for."
+    )
     devices: Mapped[list[Any]] = mapped_column(doc="Devices it trains on.")
     slots: Mapped[int] = mapped_column(
         doc="Trials it can have in hand at once.", server_default=text("1")

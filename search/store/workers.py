@@ -7,9 +7,18 @@ from sqlalchemy import Connection, insert, select, update
 from search.store.engine import database_time
 from search.store.tables import Attempt, Worker
 
+NO_PID = 0
+"""In place of the process id of a worker that a service writes for: it may be on any machine."""
+
 
 def register(
-    connection: Connection, host: str, pid: int, devices: Sequence[str], slots: int
+    connection: Connection,
+    host: str,
+    pid: int,
+    devices: Sequence[str],
+    slots: int,
+    *,
+    is_served: bool,
 ) -> int:
     """Insert a worker; returns its id."""
     now = database_time(connection)
@@ -18,7 +27,7 @@ def register(
         .values(
             name=f"{host}-{pid}",
             host=host,
-            pid=pid,
+            pid=NO_PID if is_served else pid,
             devices=list(devices),
             slots=slots,
             started_at=now,
@@ -35,6 +44,7 @@ def busy_elsewhere(connection: Connection, host: str) -> str | None:
         .join(Attempt, Attempt.worker_id == Worker.id)
         .where(
             Worker.host != host,
+            Worker.pid != NO_PID,
             Attempt.ended_at.is_(None),
             Attempt.lease_expires_at > database_time(connection),
         )

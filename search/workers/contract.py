@@ -1,12 +1,14 @@
-"""The part of the store that a worker uses while a trial runs."""
+"""What workers need of a store, whether they reach its database or a service before it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from search.rows import Claim, FailOutcome, StudyRow, StudyState, TrialRow
+from search.engine.assignments import ClaimStore
+from search.files import StorePlace
 from search.messages import Message, TrialFailure, TrialResult
+from search.rows import Claim, FailOutcome, StudyRow, StudyState, TrialRow
 
 
 class WorkerStore(Protocol):
@@ -32,3 +34,33 @@ class WorkerStore(Protocol):
 
     def release(self, claim: Claim, returned: bool, reason: str) -> None:
         """Gives the claim back."""
+
+
+class TrainingStore(WorkerStore, ClaimStore, Protocol):
+    """The part that claims trials of a study and trains them."""
+
+    @property
+    def address(self) -> StorePlace:
+        """Where the files that belong to the store lie."""
+
+
+class PullStore(TrainingStore, Protocol):
+    """The part that `search worker` uses: that of a trial, and what lies between two of them."""
+
+    def open_studies(self, only: str | None) -> Sequence[StudyRow]:
+        """Reads the studies that hand out trials, or the one of a name."""
+
+    def register_worker(self, *, devices: Sequence[str], slots: int) -> int:
+        """Registers this process; returns its id."""
+
+    def see_worker(self, worker_id: int) -> None:
+        """Notes that a worker without a trial is there."""
+
+    def close_worker(self, worker_id: int) -> None:
+        """Notes that a worker ended in good order."""
+
+    def reap(self) -> int:
+        """Takes back the trials of workers that died; returns how many."""
+
+    def set_study_state(self, study_id: int, state: StudyState, reason: str | None) -> None:
+        """Notes how a study ended."""

@@ -6,6 +6,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from search.errors import AccessError
 from search.rows import Claim, StudyState
 from search.workers.contract import WorkerStore
 
@@ -31,7 +32,7 @@ class Lease:
         self.claim = claim
         self.every_s = min(every_s, claim.lease_s / BEATS_PER_LEASE)
         self.reason: str | None = None
-        """Why the trial should end: it was taken over, or its study rests."""
+        """Why the trial should end: it was taken over, its study rests, or the token is refused."""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
@@ -57,6 +58,9 @@ class Lease:
         while not self._done.wait(self.every_s):
             try:
                 state = self.store.heartbeat(self.claim)
+            except AccessError as error:
+                self.reason = str(error)
+                return
             except Exception:
                 continue  # Whatever it was, the next beat may come through.
             if state is None:

@@ -30,13 +30,15 @@ class RayWorker:
     def __init__(self) -> None:
         self.flag = StopFlag()
 
-    def work(self, url: str, study: str | None, until_idle: bool) -> int:
+    def work(
+        self, url: str, server: str | None, token: str | None, study: str | None, until_idle: bool
+    ) -> int:
         """Pulls trials until told to end; returns how many were started."""
-        from search.api import open as open_store
         from search.settings import settings
+        from search.workers.opening import open_for_work
         from search.workers.pull import pull
 
-        with open_store(url) as store:
+        with open_for_work(url, server, token) as store:
             return pull(
                 store, settings(), study=study, slots=1, until_idle=until_idle, stop=self.flag
             )
@@ -49,6 +51,8 @@ class RayWorker:
 def pull_on_ray(
     url: str,
     *,
+    server: str | None,
+    token: str | None,
     address: str | None,
     slots: int | None,
     study: str | None,
@@ -60,6 +64,8 @@ def pull_on_ray(
 
     Args:
         url: The store, as the machines of the cluster reach it.
+        server: A service before it, as they reach that; the store itself if None.
+        token: What the service is shown.
         address: The cluster's; one of this machine alone is started if None.
         slots: Actors; by default one for each GPU of the cluster, or one for each machine.
         study: Work on this study only.
@@ -85,7 +91,7 @@ def pull_on_ray(
         each = "a GPU" if gpus else "a core"
         observer.message(f"{n} actor{'' if n == 1 else 's'} on Ray, {each} each")
         with stop_on_signals(stop, observer.message):
-            jobs = [worker.work.remote(url, study, until_idle) for worker in workers]
+            jobs = [worker.work.remote(url, server, token, study, until_idle) for worker in workers]
             return sum(followed(ray, workers, jobs, stop))
     finally:
         ray.shutdown()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,17 @@ from search.engine.runner import (
     make_worker,
     prepare,
     refuse_other_data,
+    refuse_other_plugins,
     uses_local_classes,
 )
 from search.engine.stopping import StopFlag, stop_on_signals
-from search.errors import InputError, NothingThereError, RunFailedError, StoreAwayError
+from search.errors import (
+    AccessError,
+    InputError,
+    NothingThereError,
+    RunFailedError,
+    StoreAwayError,
+)
 from search.files import Files
 from search.rows import StudyRow
 from search.slots.runners import make_slots, slot_runner
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
     from search.settings import Settings
     from search.slots.slot import Slot
     from search.spec.study import StudySpec
-    from search.store.repo import Store
+    from search.workers.contract import PullStore
 
 SEEN_EVERY_S = 15.0
 
@@ -59,7 +67,7 @@ class Desk:
         until_idle: Whether to end when no study has work.
     """
 
-    store: Store
+    store: PullStore
     local: Settings
     only: str | None
     worker_id: int
@@ -70,10 +78,9 @@ class Desk:
     refused: dict[int, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def candidates(self) -> list[StudyRow]:
+    def candidates(self) -> Sequence[StudyRow]:
         """Returns the studies that hand out trials and have a budget, oldest first."""
-        rows = [self.store.study(self.only)] if self.only else self.store.studies()
-        return [row for row in rows if row.state == "running" and row.budget is not None]
+        return self.store.open_studies(self.only)
 
     def open(self, row: StudyRow) -> Opened | None:
         """Reads a study and its data once per process; None where it cannot be worked on here."""
@@ -99,11 +106,12 @@ class Desk:
             raise InputError("its code is in a script; run it from there")
         prepared = prepare(study, self.local.cache_dir)
         refuse_other_data(row, prepared)
+        refuse_other_plugins(row, study)
         return Opened(study, prepared)
 
 
 def pull(
-    store: Store,
+    store: PullStore,
     local: Settings,
     *,
     study: str | None = None,
@@ -147,7 +155,8 @@ def pull(
     finally:
         for seat in seats:
             seat.close()
-        store.close_worker(worker_id)
+        with suppress(StoreAwayError):
+            store.close_worker(worker_id)
     return sum(puller.started for puller in pullers)
 
 
@@ -208,6 +217,8 @@ class Puller:
         )
         try:
             tally = worker.work()
+        except AccessError:
+            raise
         except InputError as error:
             # A trial that cannot be built here must not keep this worker from other studies.
             desk.refuse(row, error)

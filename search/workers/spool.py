@@ -1,8 +1,9 @@
 """Results that could not be delivered: kept on disk until the store is back.
 
-A file is written only when the store does not answer. The worker goes on trying; should it be
-killed meanwhile, the next worker of the same store delivers the file. A result that comes after its
-lease was lost is kept by the store as a late one, so a delivery twice or too late does no harm.
+A file is written only when the store does not answer, or answers that it cannot. The worker goes on
+trying; should it be killed meanwhile, the next worker of the same store delivers the file. A result
+that comes after its lease was lost is kept by the store as a late one, so a delivery twice or too
+late does no harm.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mixers.config import FrozenModel
-from search.errors import StoreAwayError
-from search.rows import Claim
+from search.errors import AccessError, StoreAwayError, StoreError
 from search.messages import TrialFailure, TrialResult
+from search.rows import Claim
 from search.workers.contract import WorkerStore
 from search.workers.patience import Patience
 
@@ -62,6 +63,8 @@ class Spool:
 
         Raises:
             StoreAwayError: A stop was asked for while the store was away; the delivery is on disk.
+            AccessError: The service refuses the token; the delivery is on disk.
+            StoreError: The store cannot be used; the delivery is on disk.
         """
         try:
             return delivery.send(store)
@@ -71,6 +74,9 @@ class Spool:
             has_ended = patience(lambda: delivery.send(store))
             path.unlink(missing_ok=True)
             return has_ended
+        except (AccessError, StoreError):
+            self.keep(delivery)
+            raise
 
     def keep(self, delivery: Delivery) -> Path:
         """Writes a delivery to disk, whole or not at all."""

@@ -53,7 +53,8 @@ def test__remote_store__what_is_wrong__is_the_stores_own_error(both) -> None:
     with pytest.raises(StoreError):
         remote.record_look(1, 9)
     # A service ends idle connections; the next request makes another.
-    remote.connection.sock.shutdown(socket.SHUT_RDWR)
+    [(_, connection)] = remote.idle
+    connection.sock.shutdown(socket.SHUT_RDWR)
     assert remote.study("demo").id == 1
     for url in ("demo.db", "ftp://x", "http://u:p@x", "http://"):
         with pytest.raises(InputError):
