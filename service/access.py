@@ -87,6 +87,7 @@ class Access:
 
     def __init__(self, store: Store, settings: ServiceSettings) -> None:
         self.store = store
+        self.proxies = frozenset(settings.proxies)
         self.failed = FailedLogins(settings.failed_logins, settings.failed_login_s)
 
     def identify(self, request: Request) -> User:
@@ -120,7 +121,7 @@ class Access:
         Raises:
             ProblemError: 401 for a wrong one, 429 after too many of them.
         """
-        address = address_of(request)
+        address = address_of(request, self.proxies)
         self.failed.refuse(address)
         with self.store.reading() as connection:
             found = None if len(text) > LONGEST_TOKEN else tokens.find(connection, text)
@@ -197,9 +198,15 @@ def refuse_other_sites(request: Request) -> None:
         raise ProblemError(403, "requests from pages of other sites are refused")
 
 
-def address_of(request: Request) -> str:
-    """Return the client's address; an IPv6 client counts by its network of 64 bits."""
+def address_of(request: Request, proxies: frozenset[str] = frozenset()) -> str:
+    """Return the client's address; an IPv6 client counts by its network of 64 bits.
+
+    A proxy of ours appends the address that it sees to the header, so the last one is no claim of
+    the client's.
+    """
     host = request.client.host if request.client else "unknown"
+    if host in proxies:
+        host = request.headers.get("x-forwarded-for", host).rpartition(",")[2].strip()
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

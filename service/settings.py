@@ -44,6 +44,8 @@ class ServiceSettings(BaseSettings):
     """Port to listen on; 0 takes a free one."""
     hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)] = ()
     """Further names of the service, as behind a proxy, with commas between; `*` allows all."""
+    proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(words)] = ()
+    """Addresses of proxies whose `X-Forwarded-For` names the client, with commas between."""
     secure_cookies: bool = False
     """Whether browsers send the login cookie over HTTPS alone; set it behind a proxy with TLS."""
     files: Path | None = None

@@ -38,6 +38,9 @@ OTHER_PROGRAMS = {
     "git",
     "uv",
     "createdb",
+    "pg_dump",
+    "psql",
+    "export",
 }
 
 

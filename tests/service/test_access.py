@@ -5,6 +5,7 @@ import re
 import pytest
 from served import API, client_of, make_token
 from sqlalchemy import select
+from starlette.testclient import TestClient
 
 from search.store import tokens
 from search.store.repo import Store
@@ -83,6 +84,22 @@ def test__wrong_tokens__many_from_one_address__are_refused_unseen(filled: str) -
         assert refused.status_code == 429
         assert 0 < int(refused.headers["retry-after"]) <= 60
     assert audits(filled).count(("address 127.0.0.1", "login", "wrong token")) == 5
+
+
+def test__wrong_tokens__through_a_proxy__count_for_the_client_behind_it(filled: str) -> None:
+    token = make_token(filled, "read")
+    attempts = {"eve": ("1.2.3.4, 192.0.2.7", "guess"), "ada": ("192.0.2.7, 192.0.2.8", token)}
+
+    def status(client: TestClient, who: str) -> int:
+        forwarded, text = attempts[who]
+        headers = {"X-Forwarded-For": forwarded, "Authorization": f"Bearer {text}"}
+        return client.get(f"{API}/studies", headers=headers).status_code
+
+    with client_of(filled, failed_logins=2, proxies=("10.0.0.1",), address="10.0.0.1") as client:
+        assert [status(client, "eve") for _ in range(3)] == [401, 401, 429]
+        assert status(client, "ada") == 200
+    with client_of(filled, failed_logins=2, address="10.0.0.1") as client:  # not a proxy of ours
+        assert [status(client, who) for who in ("eve", "eve", "ada")] == [401, 401, 429]
 
 
 def test__changes__by_a_token__are_on_record(filled: str) -> None:

@@ -1,6 +1,7 @@
 """`search serve` and `search token`, as the command line runs them."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from command import PROGRAM, call, environment
 from served import API, client_of
 
 from search.errors import InputError
+from search.settings import Settings
 from service.settings import ServiceSettings, service_settings
 
 
@@ -62,14 +64,28 @@ def test__serve__told_to_end_with_a_stream_open__ends_well(filled: str) -> None:
         assert process.stderr.read() == ""
 
 
-def test__settings__each__is_read_from_the_environment_and_documented(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
-    for name, field in ServiceSettings.model_fields.items():
-        variable = "SEARCH_STORE" if name == "store" else f"SEARCH_SERVE_{name.upper()}"
-        assert f"| `{variable}` |" in page
-        assert " ".join(str(field.description).split()) in page
+def test__settings__each_variable__is_in_the_one_table_with_its_default() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "deploying.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    described = {name: (default.strip("`"), text) for name, default, text in rows}
+    assert len(described) == len(rows)
+    for settings in (Settings, ServiceSettings):
+        prefix = settings.model_config["env_prefix"]
+        for name, field in settings.model_fields.items():
+            variable = "SEARCH_STORE" if name == "store" else f"{prefix}{name.upper()}"
+            default, text = described.pop(variable)
+            assert " ".join(str(field.description).split()) == text
+            if field.default_factory is None:
+                assert default == (
+                    "-" if field.default in (None, ()) else str(field.default).lower()
+                )
+    assert set(described) == {
+        *("SEARCH_SERVER", "SEARCH_TOKEN", "SEARCH_DEBUG"),
+        *("PGPASSWORD", "POSTGRES_PASSWORD", "BUDGET"),
+    }
+
+
+def test__settings__from_the_environment__are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEARCH_SERVE_HOSTS", "a.example, b.example")
     monkeypatch.setenv("SEARCH_STORE", "x.db")
     found = service_settings(port=1, host=None)
