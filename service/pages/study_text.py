@@ -21,7 +21,7 @@ encoder:
   n_layers: 4
   d_ff: 256
 space:
-  choices: [attention, sepconv, bproj, average]
+  choices: [attention(rotary=true), sepconv, bproj, average, hardmax_shift]
 training:
   steps: 600
 seed: 0

@@ -7,6 +7,7 @@ import pytest
 import store_factory as factory
 from served import client_of, make_token
 
+from search.spec.study import StudySpec
 from search.store.repo import Store
 from service.pages.login import own_path
 from service.pages.tables import List
@@ -225,11 +226,37 @@ def test__submit__same_text__stored_as_the_api_stores_it(client):
     ],
 )
 def test__submit_check__slip__named_with_its_place_and_nothing_stored(client, draft, said):
-    answer = client.post("/submit/check", json=draft)
-    page = Outline(answer.text)
-    assert said in page.text
-    assert "data-valid" not in answer.text
+    found = client.post("/submit/check", json=draft).json()
+    assert said in Outline(found["shown"]).text
+    assert not found["valid"]
     assert client.get("/api/v1/studies").json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"training": {"steps": "x"}}, "spec.training.steps"),
+        (
+            {"space": {"choices": ["attention", {"kind": "sepconv", "kernel_size": 0}]}},
+            "spec.space.choices.1.sepconv.kernel_size",
+        ),
+        ({"task": {"kind": "mlm", "data": {"source": "/etc/passwd"}}}, "spec.task.data.source"),
+        ({"encoder": {"n_layerz": 2}}, "spec.encoder.n_layerz"),
+    ],
+)
+def test__submit_check__slip_in_a_field__named_by_its_path(client, spec, path):
+    found = client.post("/submit/check", json={"text": "", "spec": spec}).json()
+    assert [error["path"] for error in found["errors"]] == [path]
+    assert not found["valid"]
+
+
+def test__submit__form__has_a_field_for_every_setting_of_a_study(client):
+    page = Outline(client.get("/submit").text)
+    keys = {a["data-key"] for _, a in page.tags if "data-key" in a}
+    sections = ("encoder", "space", "limits", "training", "strategy", "baselines")
+    fields = [StudySpec, *(type(getattr(StudySpec(), name)) for name in sections)]
+    assert {name for model in fields for name in model.model_fields} - keys == {"schema_version"}
+    assert {"n_pairs", "mask_probability", "kernel_size", "surrogate_width"} <= keys
 
 
 def test__errors__a_person__pages_with_a_way_on(client):
