@@ -3,23 +3,9 @@
 import time
 
 import pytest
-from crew import Crew
 from cut_proxy import CutProxy
 
-from search.store.repo import Store
-
 pytestmark = pytest.mark.postgres
-
-
-@pytest.fixture
-def begun(server, tmp_path):
-    """Two workers on the server that a test may stop, with a trial ended already."""
-    url = server.url(server.create_database())
-    with Store.open(url):
-        pass
-    crew = Crew(url, tmp_path, 8)
-    yield crew
-    crew.close()
 
 
 @pytest.mark.parametrize(("mode", "seconds"), [("fast", 0.0), ("fast", 4.0), ("immediate", 2.0)])

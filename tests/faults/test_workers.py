@@ -6,9 +6,13 @@ from contextlib import closing
 from sqlite3 import connect
 
 import pytest
-from crew import LEASE_S
+from crew import PATIENT, SMALL
+from flatness import growth
 
 from search.store.repo import Store
+
+# A heartbeat and a report may each have a connection of their own for a moment.
+FILES_OF_A_BEAT = 8
 
 
 def outcomes(document):
@@ -20,21 +24,25 @@ def test__SIGKILL__before_the_end_of_a_trial__another_attempt_brings_it_to_its_e
     crew.start(2, FAULT=point)
     codes = sorted(code for code, _ in crew.ends())
     assert codes == [-signal.SIGKILL, 0]
-    taken_over = [d for d in crew.finish() if len(d["attempts"]) > 1]
-    assert [outcomes(document) for document in taken_over] == [["lost", "completed"]]
+    found = [outcomes(document) for document in crew.finish()]
+    assert ["lost", "completed"] in found
+    # On a slow machine a live worker may lose a lease as well; nothing else may happen.
+    assert all({*outcome[:-1]} <= {"lost"} and outcome[-1] == "completed" for outcome in found)
 
 
 def test__SIGKILL__after_the_end_of_a_trial__nothing_is_done_twice(crew):
+    crew.sizes = PATIENT
     crew.start(2, FAULT="after_finish")
     codes = sorted(code for code, _ in crew.ends())
     assert codes == [-signal.SIGKILL, 0]
     assert all(outcomes(document) == ["completed"] for document in crew.finish())
 
 
-def test__SIGTERM__in_a_trial__it_is_handed_on_at_once_and_nothing_runs(crew):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test__signal__in_a_trial__it_is_handed_on_at_once_and_nothing_runs(crew, number):
     crew.start(1, FAULT_STEP_S=0.2)
     crew.wait_for_trials(1)
-    crew.processes[0].send_signal(signal.SIGTERM)
+    crew.processes[0].send_signal(number)
     [(code, said)] = crew.ends()
     assert code == 130
     assert "nothing is lost" in said
@@ -49,10 +57,10 @@ def test__SIGSTOP__past_the_lease__fenced_off_and_goes_on_with_other_work(crew):
     crew.start(1, FAULT_STEP_S=0.1)
     crew.wait_for_trials(1)
     suspended = crew.processes[0]
-    suspended.send_signal(signal.SIGSTOP)
+    crew.suspend(suspended)
     crew.start(1, FAULT_STEP_S=0.05)
     crew.wait_for_trials(3)
-    time.sleep(LEASE_S)
+    time.sleep(SMALL.lease_s)
     suspended.send_signal(signal.SIGCONT)
     assert [code for code, _ in crew.ends()] == [0, 0]
     documents = crew.finish()
@@ -61,17 +69,47 @@ def test__SIGSTOP__past_the_lease__fenced_off_and_goes_on_with_other_work(crew):
 
 
 def test__worker_clock_off_by_an_hour__nothing_changes(crew):
+    crew.sizes = PATIENT
     crew.start(1, FAULT_CLOCK=-3600)
     crew.start(1, FAULT_CLOCK=3600)
     assert [code for code, _ in crew.ends()] == [0, 0]
-    assert all(outcomes(document) == ["completed"] for document in crew.finish())
+    assert all(outcomes(document) == ["completed"] for document in crew.finish(lost=0))
 
 
 def test__crowd__budget_exact_and_every_trial_once(crew):
-    crew.budget = 18
+    crew.sizes, crew.budget = PATIENT, 18
     crew.start(3, FAULT_STEP_S=0.005)
     assert [code for code, _ in crew.ends()] == [0] * 3
-    assert all(outcomes(document) == ["completed"] for document in crew.finish())
+    assert all(outcomes(document) == ["completed"] for document in crew.finish(lost=0))
+
+
+def test__twenty_workers_for_some_time__memory_and_open_files_stay_flat(crew):
+    crew.sizes, crew.budget, crew.layers = PATIENT, 100, 6
+    crew.start(20, FAULT_STEP_S=0.3)
+    grown = growth(crew, crew.budget)
+    assert grown.files <= FILES_OF_A_BEAT
+    assert grown.bytes <= 8 << 20
+    crew.finish(lost=0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "state", "cause"),
+    [
+        ("raises", "failed", "error"),
+        ("exits", "failed", "error"),
+        ("memory", "failed", "out_of_memory"),
+        ("nan", "diverged", None),
+    ],
+)
+def test__one_trial_goes_wrong__its_cause_is_recorded_and_the_others_are_unharmed(
+    crew, fault, state, cause
+):
+    crew.sizes = PATIENT
+    crew.start(1, FAULT_TRIAL=fault, FAULT_STEP_S=0.001)
+    assert [code for code, _ in crew.ends()] == [0]
+    states = {document["number"]: document["state"] for document in crew.finish(lost=0)}
+    assert states == {0: state} | dict.fromkeys(range(1, 5), "completed")
+    assert crew.rows()[0].cause == cause
 
 
 def test__SQLite_write_lock_held__past_the_lease__no_error_reaches_a_trial(tmp_path, sqlite_crew):
@@ -80,7 +118,7 @@ def test__SQLite_write_lock_held__past_the_lease__no_error_reaches_a_trial(tmp_p
     crew.wait_for_trials(1)
     with closing(connect(tmp_path / "search.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        time.sleep(LEASE_S + 1)
+        time.sleep(SMALL.lease_s + 1)
         other.execute("ROLLBACK")
     assert [code for code, _ in crew.ends()] == [0]
     assert all(outcomes(document)[-1] == "completed" for document in crew.finish())

@@ -9,6 +9,9 @@ FAULT            after_claim | mid_step | before_finish | after_finish: the proc
 FAULT_CLOCK      seconds by which this process's own clock is off
 FAULT_PAGES      pages beyond which the SQLite file of this process cannot grow
 FAULT_STEP_S     seconds that a step takes
+FAULT_LAYERS     layers of an architecture, 3 by default: the more, the larger the space
+FAULT_TRIAL      raises | exits | nan | memory: what the one trial of a certain architecture does
+FAULT_BREAKS     a mechanism of broken.py that does not work in this process
 """
 
 import os
@@ -20,12 +23,14 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 import search
+from search.engine.observer import RunOutcome
 from search.errors import SearchError
 from search.store.repo import Store
 
 STEPS = 6
 CHOICES = ("attention", "sepconv", "average", "identity")
-LAYERS = 3
+FAULTY = {"attention"}
+"""The mixers of the architecture whose trial goes wrong: the reference, which is trained first."""
 
 
 def value_of(code: str, seed: int) -> float:
@@ -44,9 +49,25 @@ def strike(point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def go_wrong() -> float:
+    """What the faulty trial does."""
+    match os.environ.get("FAULT_TRIAL"):
+        case "raises":
+            raise ZeroDivisionError("made to raise")
+        case "exits":
+            sys.exit("made to exit")
+        case "memory":
+            raise MemoryError
+        case _:
+            return float("nan")
+
+
 def objective(architecture, seed, report):
     """Some steps of nothing."""
     strike("after_claim")
+    kinds = {block.mixer.kind for block in architecture.blocks}
+    if "FAULT_TRIAL" in os.environ and kinds == FAULTY:
+        return go_wrong()
     value = value_of(architecture.code, seed)
     for step in range(1, STEPS + 1):
         time.sleep(float(os.environ.get("FAULT_STEP_S", "0.02")))
@@ -74,24 +95,33 @@ def limit_pages(connection, record) -> None:
     connection.execute(f"PRAGMA max_page_count = {os.environ['FAULT_PAGES']}")
 
 
+def run(url: str, budget: str) -> RunOutcome:
+    """Run the study under the budget."""
+    return search.run(
+        {"strategy": {"name": "random"}},
+        budget,
+        url,
+        name="faults",
+        objective=objective,
+        n_layers=int(os.environ.get("FAULT_LAYERS", "3")),
+        choices=list(CHOICES),
+    )
+
+
 def main(url: str, budget: str) -> int:
-    """Run the study under the budget; returns the exit code of the command line."""
+    """Run the study with what is to go wrong; returns the exit code of the command line."""
     wrap_finish()
     if "FAULT_CLOCK" in os.environ:
         true, off = time.time, float(os.environ["FAULT_CLOCK"])
         time.time = lambda: true() + off
     if "FAULT_PAGES" in os.environ:
         event.listen(Engine, "connect", limit_pages)
+    if "FAULT_BREAKS" in os.environ:
+        from broken import BREAKS
+
+        BREAKS[os.environ["FAULT_BREAKS"]]()
     try:
-        outcome = search.run(
-            {"strategy": {"name": "random"}},
-            budget,
-            url,
-            name="faults",
-            objective=objective,
-            n_layers=LAYERS,
-            choices=list(CHOICES),
-        )
+        outcome = run(url, budget)
     except SearchError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
