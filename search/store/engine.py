@@ -3,13 +3,23 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, literal_column, select
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Integer,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import (
     DBAPIError,
     IntegrityError,
@@ -19,6 +29,9 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from search.errors import StoreAwayError, StoreError
 from search.store.address import Address
@@ -36,9 +49,33 @@ EVENTS_LOCK = -1
 SCHEMA_LOCK = -2
 
 CLOCKS = {
-    "sqlite": select(literal_column("strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')", UtcDateTime)),
-    "postgresql": select(literal_column("clock_timestamp()", UtcDateTime)),
+    "sqlite": "strftime('%Y-%m-%d %H:%M:%f+00:00', 'now')",
+    "postgresql": "clock_timestamp()",
 }
+
+
+class DatabaseTime(FunctionElement[datetime]):
+    """The database's own time when a row is read, by which leases run out."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(DatabaseTime)
+def compile_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -> str:
+    """Write the time as the database has it."""
+    return CLOCKS[compiler.dialect.name]
+
+
+# Made once, as all statements that a trial needs: building one costs more than running it.
+SELECT_TIME = select(DatabaseTime())
+TAKE_LOCK = select(func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("number", type_=Integer)))
+
+UPSERT: Mapping[str, Callable[..., Any]] = {
+    "postgresql": postgresql.insert,
+    "sqlite": sqlite.insert,
+}
+"""Inserts that may meet a row that is there already."""
 
 dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
@@ -117,12 +154,12 @@ def take_lock(connection: Connection, number: int) -> None:
     """Wait for an advisory lock that ends with the transaction; nothing to do on SQLite."""
     if connection.dialect.name == "postgresql":
         # The second number has 32 bits; studies beyond them share locks, which only costs time.
-        connection.execute(select(func.pg_advisory_xact_lock(LOCK_SPACE, number % 2**31)))
+        connection.execute(TAKE_LOCK, {"number": number % 2**31})
 
 
 def database_time(connection: Connection) -> datetime:
     """Return the database's own time, by which leases run out."""
-    return connection.execute(CLOCKS[connection.dialect.name]).scalar_one()
+    return connection.execute(SELECT_TIME).scalar_one()
 
 
 @contextmanager

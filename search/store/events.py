@@ -1,14 +1,26 @@
 """Writing events: one row per transition that a live view shows."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select
 
-from search.store.engine import EVENTS_LOCK, take_lock
+from search.store.engine import EVENTS_LOCK, LOCK_SPACE
 from search.store.measurements import Event
 
-INSERT_EVENT = insert(Event)
+COLUMNS = (Event.study_id, Event.trial_id, Event.kind, Event.at, Event.data)
+# The function in FROM has returned before the row gets its id.
+TURN = func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("turn", EVENTS_LOCK % 2**31, Integer))
+INSERT_EVENT: Mapping[str, Insert] = {
+    "sqlite": insert(Event),
+    "postgresql": insert(Event).from_select(
+        [column.key for column in COLUMNS],
+        select(*(bindparam(column.key, type_=column.type) for column in COLUMNS)).select_from(
+            TURN.alias("turn")
+        ),
+    ),
+}
 
 
 def record(
@@ -24,8 +36,7 @@ def record(
     On PostgreSQL writers of events take turns until they commit, or a reader that has seen id 8
     could miss id 7, committed later.
     """
-    take_lock(connection, EVENTS_LOCK)
     connection.execute(
-        INSERT_EVENT,
+        INSERT_EVENT[connection.dialect.name],
         {"study_id": study_id, "trial_id": trial_id, "kind": kind, "at": at, "data": data or None},
     )

@@ -6,27 +6,32 @@ The fencing token of a lease is the number of its attempt.
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Double, bindparam, delete, exists, func, insert, select, update
 
 from search.engine.retries import may_retry
 from search.messages import Cause
 from search.rows import Claim, FailOutcome, StudyState, TrialState
-from search.store.engine import database_time
+from search.store.engine import DatabaseTime, database_time
 from search.store.events import record
 from search.store.tables import Attempt, Study, Trial
 
-# Made once: building a statement costs more than SQLite needs to run it.
+# Made once: building a statement costs more than running it.
 LIVE = (
     Attempt.trial_id == bindparam("trial"),
     Attempt.number == bindparam("token"),
     Attempt.ended_at.is_(None),
 )
-UPDATE_LIVE = update(Attempt).where(*LIVE)
+UPDATE_LIVE = update(Attempt).where(*LIVE).returning(DatabaseTime())
 SELECT_LIVE = select(Attempt.number).where(*LIVE)
 INSERT_ATTEMPT = insert(Attempt)
 SELECT_STATE = select(Study.state).where(Study.id == bindparam("study"))
 UPDATE_TRIAL = update(Trial).where(Trial.id == bindparam("trial"))
 START_CLOCK = update(Study).where(Study.id == bindparam("study"), Study.busy_since.is_(None))
+STOP_CLOCK = (
+    update(Study)
+    .where(Study.id == bindparam("study"))
+    .values(busy_s=Study.busy_s + bindparam("seconds", type_=Double()), busy_since=None)
+)
 CLOCK_TO_REST = select(Study.busy_since).where(
     Study.id == bindparam("study"),
     Study.busy_since.is_not(None),
@@ -46,7 +51,7 @@ def start_attempt(
     now: datetime,
     lease_s: float,
 ) -> None:
-    """Write the attempt that holds the lease, and start the study's clock if it stood still."""
+    """Write the attempt that holds the lease."""
     connection.execute(
         INSERT_ATTEMPT,
         {
@@ -60,36 +65,35 @@ def start_attempt(
             "step": 0,
         },
     )
-    connection.execute(START_CLOCK, {"study": study_id, "busy_since": now})
+
+
+def start_clock(connection: Connection, study_id: int, at: datetime) -> None:
+    """Start the clock of a study that stood still."""
+    connection.execute(START_CLOCK, {"study": study_id, "busy_since": at})
 
 
 def end_attempt(
     connection: Connection, claim: Claim, ended_at: datetime, outcome: str, **fields: Any
 ) -> bool:
     """End the live attempt of a claim; says whether it was still live."""
-    if not update_live(connection, claim, ended_at=ended_at, outcome=outcome, **fields):
+    if update_live(connection, claim, ended_at=ended_at, outcome=outcome, **fields) is None:
         return False
     rest_clock(connection, claim.study_id, ended_at)
     return True
 
 
-def update_live(connection: Connection, claim: Claim, **fields: Any) -> bool:
-    """Change the live attempt of a claim; says whether it was still live."""
-    found = connection.execute(
-        UPDATE_LIVE, {"trial": claim.trial_id, "token": claim.token, **fields}
-    )
-    return found.rowcount == 1
+def update_live(connection: Connection, claim: Claim, **fields: Any) -> datetime | None:
+    """Change the live attempt of a claim; returns the database's time, None if it has ended."""
+    names = {"trial": claim.trial_id, "token": claim.token}
+    return connection.execute(UPDATE_LIVE, {**names, **fields}).scalar_one_or_none()
 
 
 def rest_clock(connection: Connection, study_id: int, at: datetime) -> None:
     """Stop the study's clock at a time, unless another lease is live."""
     since = connection.execute(CLOCK_TO_REST, {"study": study_id}).scalar_one_or_none()
     if since is not None:
-        connection.execute(
-            update(Study)
-            .where(Study.id == study_id)
-            .values(busy_s=Study.busy_s + max(0.0, (at - since).total_seconds()), busy_since=None)
-        )
+        seconds = max(0.0, (at - since).total_seconds())
+        connection.execute(STOP_CLOCK, {"study": study_id, "seconds": seconds})
 
 
 def last_ended(connection: Connection, study_id: int) -> datetime | None:
@@ -107,7 +111,7 @@ def heartbeat(connection: Connection, claim: Claim) -> StudyState | None:
     """Renew a lease; returns the study's state, None when the trial was taken over."""
     now = database_time(connection)
     expires = now + timedelta(seconds=claim.lease_s)
-    if not update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires):
+    if update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires) is None:
         return None
     state = connection.execute(SELECT_STATE, {"study": claim.study_id}).scalar_one()
     return cast("StudyState", state)

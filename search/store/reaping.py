@@ -39,7 +39,7 @@ HELD = (
 EXPIRED = HELD.where(Attempt.lease_expires_at < bindparam("now"))
 OF_STUDY = Attempt.study_id == bindparam("study")
 
-# Made once: building a statement costs more than SQLite needs to run it.
+# Made once: building a statement costs more than running it.
 ALL = {"sqlite": HELD, "postgresql": EXPIRED}
 ONE_STUDY = {
     "sqlite": HELD.where(OF_STUDY),
@@ -70,6 +70,13 @@ def lost_attempts(rows: Sequence[AnyRow], now: datetime) -> Iterator[LostAttempt
             yield LostAttempt(row, row.lease_expires_at, SILENT)
         elif row.host == host and is_gone(row.pid, row.heartbeat_at, now):
             yield LostAttempt(row, now, f"the worker's process {row.pid} is gone")
+
+
+def may_be_lost(connection: Connection, first_expiry: datetime | None, now: datetime) -> bool:
+    """Whether `reap` may find something, given when the first of a study's live leases ends."""
+    if first_expiry is None:
+        return False
+    return first_expiry < now or connection.dialect.name == "sqlite"
 
 
 def reap(connection: Connection, study_id: int, now: datetime) -> int:

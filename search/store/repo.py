@@ -27,13 +27,15 @@ from search.rows import (
 )
 from search.store import (
     artifacts,
-    claiming,
+    committing,
     leases,
     merging,
     operations,
     query,
     reading,
     reaping,
+    reporting,
+    reserving,
     results,
     studies,
     workers,
@@ -45,7 +47,6 @@ from search.store.engine import reading as read_transaction
 from search.store.engine import writing as write_transaction
 from search.store.known import KnownRows
 from search.store.opening import WAYS_OUT, check_file
-from search.store.routes import route_document
 from search.store.schema import inspect_schema, migrate, require_current
 from search.store.views import find_view
 
@@ -187,7 +188,8 @@ class Store:
     def counts(self, study: str | int) -> Counts:
         """Return what a budget is compared with, as a claim would see it now."""
         with self.reading() as connection:
-            return claiming.count(connection, studies.find_row(connection, study))
+            row = studies.find_row(connection, study)
+            return reserving.count(connection, row.id, studies.busy_seconds(connection, row))
 
     def set_study_state(self, study_id: int, state: StudyState, reason: str | None) -> None:
         """Set a study's state and why.
@@ -335,9 +337,9 @@ class Store:
         self,
         study_id: int,
         worker: int,
-        choose: claiming.Choose,
-        resume: claiming.Resume | None = None,
-        promote: claiming.Promote | None = None,
+        choose: reserving.Choose,
+        resume: reserving.Resume | None = None,
+        promote: reserving.Promote | None = None,
     ) -> Claim | None:
         """Claim work: a queued trial, one to promote, or the next number for a phase.
 
@@ -357,7 +359,7 @@ class Store:
             None when the budget is used up, or the study is `paused` or `stopped`.
         """
         with self.writing(study_id) as connection:
-            return claiming.reserve(
+            return reserving.reserve(
                 connection, study_id, worker, choose, resume, promote, self.lease_s
             )
 
@@ -417,12 +419,12 @@ class Store:
         Raises:
             InputError: A NaN or an infinity among params or attrs.
         """
-        route = route_document(spec)  # takes a moment, so before the transaction
+        described = committing.describe(spec)
         with self.writing(claim.study_id) as connection:
-            return claiming.commit(
+            return committing.commit(
                 connection,
                 claim,
-                spec,
+                described,
                 seed=seed,
                 seed_index=seed_index,
                 training_key=training_key,
@@ -431,7 +433,6 @@ class Store:
                 attrs=attrs or {},
                 study_attrs=study_attrs or {},
                 recipe=recipe or {},
-                route=route,
                 flops=flops,
                 most_flops=most_flops,
                 splits=splits,
@@ -476,7 +477,7 @@ class Store:
         A non-finite value is not stored and makes the trial end as diverged.
         """
         with self.writing() as connection:
-            return results.report(connection, claim, reports)
+            return reporting.report(connection, claim, reports)
 
     def finish(self, claim: Claim, result: "TrialResult") -> bool:
         """End a trial with its result; False when its lease was lost.

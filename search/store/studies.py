@@ -3,9 +3,10 @@
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from mixers.spec import canonical_json
 from search.errors import InputError, NothingThereError
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 Plugins = Mapping[str, tuple[str, str]]
 ABSENT = object()
 SHOWN_DIFFERENCES = 5
+LAST_EXPIRY = select(func.max(Attempt.lease_expires_at)).where(
+    Attempt.study_id == bindparam("study"), Attempt.ended_at.is_(None)
+)
 
 
 def ensure_study(
@@ -227,19 +231,22 @@ def busy_seconds(connection: Connection, study: AnyRow) -> float:
 
     The time after the last lease ran out does not count, whether it was taken back already or not.
     """
+    expires = connection.execute(LAST_EXPIRY, {"study": study.id}).scalar()
+    return busy_until(connection, study, database_time(connection), expires)
+
+
+def busy_until(
+    connection: Connection, study: AnyRow, now: datetime, last_expiry: datetime | None
+) -> float:
+    """Return what `busy_seconds` does at a time, given when the last of the live leases ends."""
     busy = float(study.busy_s)
-    if study.busy_since is not None:
-        expires = connection.execute(
-            select(func.max(Attempt.lease_expires_at)).where(
-                Attempt.study_id == study.id, Attempt.ended_at.is_(None)
-            )
-        ).scalar()
-        now, until = database_time(connection), expires or study.busy_since
-        if until < now:
-            until = max(until, last_ended(connection, study.id) or until)
-        until = min(now, until)
-        busy += max(0.0, (until - study.busy_since).total_seconds())
-    return busy
+    if study.busy_since is None:
+        return busy
+    until = last_expiry or study.busy_since
+    if until < now:
+        until = max(until, last_ended(connection, study.id) or until)
+    since: datetime = study.busy_since
+    return busy + max(0.0, (min(now, until) - since).total_seconds())
 
 
 def find_study(connection: Connection, study: str | int) -> int:

@@ -6,8 +6,20 @@ little as of ten.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import aliased
 
 from search.store.measurements import Cost, Evaluation, Probe
@@ -18,7 +30,10 @@ Point = tuple[float, float, float]
 
 SELECTION, TEST = aliased(Evaluation), aliased(Evaluation)
 
-# Made once: building a statement costs more than SQLite needs to run it.
+# Made once: building a statement costs more than running it.
+UNIFORM_KIND = select(
+    case((func.min(TrialBlock.kind) == func.max(TrialBlock.kind), func.min(TrialBlock.kind)))
+).where(TrialBlock.trial_id == Trial.id)
 RESULTS = (
     select(
         Trial.id,
@@ -28,6 +43,8 @@ RESULTS = (
         Trial.code,
         Trial.notation,
         Trial.n_layers,
+        UNIFORM_KIND.scalar_subquery().label("uniform_kind"),
+        Study.direction,
         SELECTION.value.label("selection"),
         TEST.value.label("test"),
         Cost.params,
@@ -35,19 +52,18 @@ RESULTS = (
         Cost.latency_s,
         Probe.value.label("probe"),
     )
+    .join(Study, Study.id == Trial.study_id)
     .outerjoin(
         SELECTION,
         and_(
             SELECTION.trial_id == Trial.id,
             SELECTION.split == "selection",
-            SELECTION.metric == bindparam("objective"),
+            SELECTION.metric == Study.objective,
         ),
     )
     .outerjoin(
         TEST,
-        and_(
-            TEST.trial_id == Trial.id, TEST.split == "test", TEST.metric == bindparam("objective")
-        ),
+        and_(TEST.trial_id == Trial.id, TEST.split == "test", TEST.metric == Study.objective),
     )
     .outerjoin(Cost, Cost.trial_id == Trial.id)
     .outerjoin(
@@ -60,7 +76,23 @@ RESULTS = (
     )
     .order_by(Trial.id)
 )
+POINTS = select(
+    Architecture.arch_id,
+    Architecture.score,
+    Architecture.flops,
+    Architecture.params,
+    Architecture.is_pareto,
+).where(Architecture.study_id == bindparam("study"))
+OTHERS_ON_FRONT = POINTS.where(Architecture.is_pareto, Architecture.arch_id != bindparam("arch"))
+ITSELF = POINTS.where(Architecture.arch_id == bindparam("arch"))
+FRONT_AND_ITSELF = union_all(OTHERS_ON_FRONT, ITSELF)
+HERE = (
+    Architecture.study_id == bindparam("study"),
+    Architecture.arch_id == bindparam("arch"),
+)
 INSERT_ARCHITECTURE = insert(Architecture)
+UPDATE_ARCHITECTURE = update(Architecture).where(*HERE)
+DELETE_ARCHITECTURE = delete(Architecture).where(*HERE)
 
 
 def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -79,27 +111,44 @@ def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 def summarise(connection: Connection, study_id: int, arch_id: str) -> None:
     """Bring the row of an architecture up to date, and the front with it."""
-    study = connection.execute(
-        select(Study.objective, Study.direction).where(Study.id == study_id)
-    ).one()
-    sign = 1.0 if study.direction == "minimize" else -1.0
-    trials = completed_trials(connection, study_id, arch_id, study.objective)
+    names = {"study": study_id, "arch": arch_id}
+    trials = completed_trials(connection, study_id, arch_id)
     ranked = [trial for trial in trials if trial.selection is not None]
-    here = and_(Architecture.study_id == study_id, Architecture.arch_id == arch_id)
-    before = connection.execute(select(Architecture).where(here)).one_or_none()
+    rows = connection.execute(FRONT_AND_ITSELF, names).all()
+    before = next((row for row in rows if row.arch_id == arch_id), None)
     if not ranked:
-        connection.execute(delete(Architecture).where(here))
+        connection.execute(DELETE_ARCHITECTURE, names)
         if before is not None and before.is_pareto:
             rebuild_front(connection, study_id)
         return
+    values = summary_of(trials, ranked)
+    point = point_of(values["score"], values["flops"], values["params"])
+    front = {row.arch_id: row_point(row) for row in rows if row.arch_id != arch_id}
+    values["is_pareto"] = not any(dominates(other, point) for other in front.values())
+    if before is None:
+        connection.execute(INSERT_ARCHITECTURE, {"study_id": study_id, "arch_id": arch_id} | values)
+    else:
+        connection.execute(UPDATE_ARCHITECTURE, names | values)
+    if before is not None and before.is_pareto and point != row_point(before):
+        # What it has beaten so far may come back.
+        rebuild_front(connection, study_id)
+    elif values["is_pareto"]:
+        beaten = [other for other, its_point in front.items() if dominates(point, its_point)]
+        mark(connection, study_id, beaten, False)
+
+
+def summary_of(trials: Sequence[AnyRow], ranked: Sequence[AnyRow]) -> dict[str, Any]:
+    """Return the columns that sum an architecture's trials up, of which some are ranked."""
+    sign = 1.0 if ranked[0].direction == "minimize" else -1.0
     best = min(ranked, key=lambda trial: (sign * trial.selection, trial.id))
     mean, sd = mean_sd([trial.selection for trial in ranked])
     tests = [trial.test for trial in trials if trial.test is not None]
     test_mean, test_sd = mean_sd(tests)
-    values = {
+    return {
         "code": best.code,
         "notation": best.notation,
         "n_layers": best.n_layers,
+        "uniform_kind": best.uniform_kind,
         "is_baseline": any(trial.phase == "baseline" for trial in trials),
         "n": len(ranked),
         "mean": mean,
@@ -115,48 +164,27 @@ def summarise(connection: Connection, study_id: int, arch_id: str) -> None:
         "latency_s": best.latency_s,
         "probe": best.probe,
     }
-    if before is None:
-        connection.execute(
-            INSERT_ARCHITECTURE,
-            {
-                "study_id": study_id,
-                "arch_id": arch_id,
-                "uniform_kind": uniform_kind(connection, best.id),
-                "is_pareto": False,
-                **values,
-            },
-        )
-    else:
-        connection.execute(update(Architecture).where(here).values(**values))
-    update_front(connection, study_id, arch_id, before)
 
 
-def completed_trials(
-    connection: Connection, study_id: int, arch_id: str, objective: str
-) -> Sequence[AnyRow]:
+def completed_trials(connection: Connection, study_id: int, arch_id: str) -> Sequence[AnyRow]:
     """Return the completed trials of an architecture that count, with what is summarised."""
-    found = connection.execute(
-        RESULTS, {"study": study_id, "arch": arch_id, "objective": objective}
-    ).all()
+    found = connection.execute(RESULTS, {"study": study_id, "arch": arch_id}).all()
     # Were these conditions in the query, SQLite would walk all completed trials of the study.
     return [row for row in found if row.state == "completed" and not row.recipe]
 
 
-def uniform_kind(connection: Connection, trial_id: int) -> str | None:
-    """Return the kind of all layers of a trial, None when they differ."""
-    kinds = set(
-        connection.execute(select(TrialBlock.kind).where(TrialBlock.trial_id == trial_id)).scalars()
-    )
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def point_of(row: AnyRow) -> Point:
+def point_of(score: float, flops: int | None, params: int | None) -> Point:
     """Return what the front compares, least is best; an unknown cost is like that of all others.
 
     Functions of a user are searched without counting parameters: there all are unknown.
     """
     unknown = math.inf
-    return row.score, row.flops or unknown, row.params or unknown
+    return score, flops or unknown, params or unknown
+
+
+def row_point(row: AnyRow) -> Point:
+    """Return the point of a row of `POINTS`."""
+    return point_of(row.score, row.flops, row.params)
 
 
 def dominates(one: Point, other: Point) -> bool:
@@ -164,52 +192,17 @@ def dominates(one: Point, other: Point) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 
-def update_front(
-    connection: Connection, study_id: int, arch_id: str, before: AnyRow | None
-) -> None:
-    """Bring the front up to date after one row changed, looking at the front alone if possible."""
-    row = connection.execute(
-        select(Architecture).where(
-            Architecture.study_id == study_id, Architecture.arch_id == arch_id
-        )
-    ).one()
-    point = point_of(row)
-    if before is not None and before.is_pareto and point != point_of(before):
-        # What it has beaten so far may come back.
-        rebuild_front(connection, study_id)
-        return
-    front = connection.execute(
-        select(Architecture).where(
-            Architecture.study_id == study_id,
-            Architecture.is_pareto,
-            Architecture.arch_id != arch_id,
-        )
-    ).all()
-    on_front = not any(dominates(point_of(other), point) for other in front)
-    beaten = [other.arch_id for other in front if on_front and dominates(point, point_of(other))]
-    mark(connection, study_id, [arch_id], on_front)
-    mark(connection, study_id, beaten, False)
-
-
 def rebuild_front(connection: Connection, study_id: int) -> None:
     """Compute the front of a study from all its rows."""
-    rows = connection.execute(
-        select(
-            Architecture.arch_id,
-            Architecture.score,
-            Architecture.flops,
-            Architecture.params,
-            Architecture.is_pareto,
-        ).where(Architecture.study_id == study_id)
-    ).all()
+    rows = connection.execute(POINTS, {"study": study_id}).all()
     front: list[Point] = []
     joins: list[str] = []
     leaves: list[str] = []
     # In this order nothing that comes later can dominate what came before.
-    for row in sorted(rows, key=point_of):
-        on_front = not any(dominates(point, point_of(row)) for point in front)
+    for row in sorted(rows, key=row_point):
+        on_front = not any(dominates(point, row_point(row)) for point in front)
         if on_front:
-            front.append(point_of(row))
+            front.append(row_point(row))
         if on_front != row.is_pareto:
             (joins if on_front else leaves).append(row.arch_id)
     mark(connection, study_id, joins, True)
