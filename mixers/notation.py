@@ -149,3 +149,8 @@ def format_value(value: object) -> str:
     if isinstance(value, str) and WORD.fullmatch(value) and value not in WORDS:
         return value
     return json.dumps(value)
+
+
+def kind_of(notation: str) -> str:
+    """Return the mixer's kind in a notation: ``attention(rotary=true)`` -> ``attention``."""
+    return notation.split("(", 1)[0]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
+from mixers.notation import kind_of
 from search.answers.intervals import sd
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 from search.rows import TrialRow
 
 EXPLORATION = frozenset({"baseline", "screen", "search"})

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from mixers.notation import kind_of
 from search.answers.arms import EXPLORATION, Arm, value_of
 from search.answers.intervals import Interval, known_sd_interval, mean_interval
 from search.answers.noise import Noise
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 from search.answers.verdicts import FAMILY_LEVEL, UNDECIDED, cheap_word, turned
 from search.rows import TrialRow
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from mixers.notation import kind_of
 from search.answers.arms import Arm, Finalists, arm_of, value_of
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 from search.rows import TrialRow
 from search.spec.space import Labels
 

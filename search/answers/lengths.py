@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mixers.notation import kind_of
 from search.answers.arms import Arm, Finalists, arms_of
 from search.answers.family import Family
 from search.answers.intervals import (
@@ -19,7 +20,7 @@ from search.answers.intervals import (
     Interval,
     rank_correlation,
 )
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 from search.answers.ranks import LEVEL, lead_word
 from search.answers.verdicts import UNDECIDED, Contrast, compare, contrasts_of
 from search.rows import TrialRow

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from mixers.notation import kind_of
 from search.answers.arms import Arm, middle
 from search.answers.intervals import IDENTICAL, TOO_FEW
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 from search.answers.variance import pooled
 
 LEVEL = 0.95

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mixers.notation import kind_of
 from search.answers.arms import Arm, middle
 from search.answers.intervals import Interval, rank_correlation
-from search.answers.question import Question, kind_of
+from search.answers.question import Question
 
 MIN_ARCHITECTURES = 8
 PROBE_INIT = "probe as initialised"

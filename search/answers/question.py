@@ -69,11 +69,6 @@ class Question:
         return 1.0 if self.direction == "minimize" else -1.0
 
 
-def kind_of(notation: str) -> str:
-    """The mixer's kind in a notation: ``attention(rotary=true)`` -> ``attention``."""
-    return notation.split("(", 1)[0]
-
-
 def question_of(study: StudySpec) -> Question:
     """Reads the facts from a study's spec."""
     from search.spec.baselines import cheap_mixer, reference_mixer

@@ -1,6 +1,5 @@
 """`search theory`: the theorems as networks, and their certificates."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ from search.cli.theory_soften import soften_network
 
 if TYPE_CHECKING:
     from mixers.theory.certificate import Certificate
-    from mixers.theory.sizes import Sizes
     from mixers.theory.tightness import Tightness
 
 app = typer.Typer(
@@ -55,6 +53,7 @@ def verify(
     All inputs are taken up to a million, else a sample. Numbers are in units of delta.
     """
     from mixers.theory.certificate import certify
+    from search.cli.theory_sizes import sizes_of
     from search.errors import RunFailedError
 
     sizes = sizes_of(d, n, delta, theorem)
@@ -69,23 +68,6 @@ def verify(
     if certificate.failures:
         names = "; ".join(claim.name for claim in certificate.failures)
         raise RunFailedError(f"does not hold: {names}")
-
-
-def sizes_of(d: int, n: int, delta: str, theorem: str) -> "Sizes":
-    """Read the sizes.
-
-    Raises:
-        InputError: delta is no fraction.
-        TheoryError: The construction does not exist for these sizes.
-    """
-    from mixers.theory.sizes import Sizes
-    from search.errors import InputError
-
-    try:
-        width = Fraction(delta)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"--delta {delta!r} is no fraction; write it as 1/4 or 0.25") from None
-    return Sizes.of(d, n, width, 2 if theorem == "2" else 3)
 
 
 def document(certificate: "Certificate") -> dict[str, Any]:

@@ -56,7 +56,7 @@ def build_network(
     from mixers.theory.cubes import OnCubes, mean_distance, uniform
     from mixers.theory.network import build
     from mixers.theory.sizes import Sizes
-    from search.cli.theory import sizes_of
+    from search.cli.theory_sizes import sizes_of
 
     function = function_of(target)
     which: Literal[2, 3] = 3 if theorem == "3" else 2

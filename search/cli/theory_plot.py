@@ -30,7 +30,7 @@ def plot_sweep(
 
     from mixers.theory.cases import any_columns, case_of, distinct_columns
     from search.cli.mixers_draw import draw
-    from search.cli.theory import sizes_of
+    from search.cli.theory_sizes import sizes_of
 
     sizes = sizes_of(d, n, delta, theorem)
     columns = any_columns if sizes.theorem == 3 else distinct_columns

@@ -41,7 +41,7 @@ def soften_network(
     from mixers.theory.soften import softness, sufficient_inverse_temperature
     from mixers.theory.targets import Scrambled
     from mixers.theory.tokenwise import contexts
-    from search.cli.theory import sizes_of
+    from search.cli.theory_sizes import sizes_of
 
     sizes = sizes_of(d, n, delta, theorem)
     network = build(sizes, Scrambled(sizes))

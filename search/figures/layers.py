@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+from mixers.notation import kind_of
 from search.answers.arms import explored_rows, value_of
-from search.answers.question import kind_of
 from search.figures.style import (
     INK,
     MIXER_COLOURS,

@@ -173,5 +173,6 @@ def _announcement(stage: Stage, budget: Budget) -> str:
     counted = "in the time left" if budget.unit == "seconds" else "not counted in the budget"
     return (
         f"recall check: {joined(study.space.architectures)} on associative recall, "
-        f"{seeds_of(study)} x {study.training.steps} steps each, {counted}; --set recall=false leaves it out"
+        f"{seeds_of(study)} x {study.training.steps} steps each, {counted}; --set recall=false "
+        "leaves it out"
     )

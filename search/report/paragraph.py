@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from search.answers.question import kind_of
+from mixers.notation import kind_of
 from search.report.cautions import cautions
 from search.report.design import test_text
 from search.report.gains import costs, front, leader, some, speed_up

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, Double, bindparam, delete, exists, func, insert, select, update
 
-from search.engine.retries import may_retry
 from search.messages import Cause
 from search.rows import Claim, FailOutcome, StudyState, TrialState
 from search.store.engine import DatabaseTime, database_time
 from search.store.events import record
+from search.store.retries import may_retry
 from search.store.tables import Attempt, Study, Trial
 
 # Made once: building a statement costs more than running it.

@@ -492,7 +492,7 @@ class Store:
         """End an attempt that failed.
 
         Returns:
-            "queued": the trial gets another attempt, as `search.engine.retries` has it. "failed":
+            "queued": the trial gets another attempt, as `search.store.retries` has it. "failed":
             it has had all that it gets for this cause. "lost": the lease was lost; nothing changed.
         """
         with self.writing(claim.study_id) as connection:

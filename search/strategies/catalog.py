@@ -8,30 +8,9 @@ suggestions when rebuilt from stored rows, are not offered.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from search.strategies.base import Strategy
-
-OptionValue = bool | int | float | str
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A strategy that can be named in a study.
-
-    Attributes:
-        summary: One line for people.
-        options: Type of each option.
-        sampler: Name of the class in ``optuna.samplers`` that decides, or that goes on after a
-            design; empty for our own strategies.
-        seeded_by_study: The sequence depends on the study's seed alone, not on the trial.
-    """
-
-    summary: str
-    options: Mapping[str, type] = field(default_factory=dict)
-    sampler: str = ""
-    seeded_by_study: bool = False
-
+from search.strategies.offers import Offer, OptionValue
 
 TPE_OPTIONS: Mapping[str, type] = {
     "n_startup_trials": int,

@@ -18,7 +18,7 @@ from optuna.trial import Trial
 
 from search.spec.space import Space
 from search.strategies.base import History, Proposal, trial_seed
-from search.strategies.catalog import Offer, OptionValue
+from search.strategies.offers import Offer, OptionValue
 from search.strategies.rebuilding import STUDY_NAME, SharedTrials, distributions, rebuild
 
 

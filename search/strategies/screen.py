@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from search.spec.space import Labels, Space, parameter
 from search.strategies.base import History, Proposal
-from search.strategies.catalog import Offer, OptionValue
+from search.strategies.offers import Offer, OptionValue
 from search.strategies.optuna_sampler import OptunaSampler
 from search.strategies.screen_plan import NOTE, Screening, screening_of
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search.answers.question import kind_of
+from mixers.notation import kind_of
 from search.strategies.screen_design import Design, Run, screening_design
 
 NOTE = "screen"

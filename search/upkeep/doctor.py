@@ -7,42 +7,21 @@ import importlib.metadata
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from search.upkeep.findings import Finding, disk
 
 if TYPE_CHECKING:
     from search.settings import Settings
 
 DISTRIBUTION = "mixsearch"
 ROOMS = ("mixers", "search", "service")
-LOW_DISK_BYTES = 1 << 30
-NO_DISK_BYTES = 100 << 20
 PLUGIN_GROUPS = ("search.tasks.v1", "search.metrics.v1", "search.commands")
-
-Status = Literal["ok", "warning", "wrong"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was examined.
-
-    Attributes:
-        topic: What was looked at.
-        status: Whether it is as it should be.
-        detail: What was found.
-        advice: What to do; empty when all is well.
-    """
-
-    topic: str
-    status: Status
-    detail: str
-    advice: str = ""
 
 
 def examine(store: str, local: "Settings") -> Iterator[Finding]:
@@ -107,7 +86,7 @@ def versions() -> Iterator[Finding]:
 def import_names() -> Iterator[Finding]:
     """Whether `mixers`, `search` and `service` mean our packages and nobody else's."""
     owners = importlib.metadata.packages_distributions()
-    ours = Path(__file__).resolve().parent.parent
+    ours = Path(__file__).resolve().parents[2]
     seen_by_scripts = _resolve_in_working_directory()
     clean = True
     for room in ROOMS:
@@ -172,22 +151,6 @@ def devices() -> Iterator[Finding]:
         bf16 = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16"
         size = card.total_memory / (1 << 30)
         yield Finding("devices", "ok", f"cuda:{index} {card.name}, {size:.1f} GiB, {bf16}")
-
-
-def disk(topic: str, folder: Path) -> Iterator[Finding]:
-    """Whether a folder can be written and how much room is left there."""
-    place = folder
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    detail = f"{folder}, {free / (1 << 30):.1f} GiB free"
-    if not os.access(place, os.W_OK):
-        yield Finding(topic, "wrong", f"{folder} cannot be written", "change its permissions")
-    elif free < LOW_DISK_BYTES:
-        status: Status = "wrong" if free < NO_DISK_BYTES else "warning"
-        yield Finding(topic, status, detail, "free some space")
-    else:
-        yield Finding(topic, "ok", detail)
 
 
 def store_state(url: str) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from search.upkeep.doctor import Finding, Status, disk
+from search.upkeep.findings import Finding, Status, disk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from search.engine.assignments import Assignment, Ended, Reused
 from search.engine.claims import Claims
 from search.engine.observer import RunObserver, TrialStart
-from search.engine.retries import is_of_machine
 from search.engine.stopping import StopFlag
 from search.errors import SearchError, StoreAwayError
 from search.files import Files
@@ -19,6 +18,7 @@ from search.messages import Message, Progress, Report, TrialFailure, TrialResult
 from search.rows import Claim
 from search.slots.runners import TrialRunner
 from search.spec.budget import Budget
+from search.store.retries import is_of_machine
 from search.training.failure import failure_of
 from search.workers.contract import WorkerStore
 from search.workers.lease import Lease

@@ -6,8 +6,8 @@ import pytest
 import store_factory
 from sqlalchemy import select, update
 
-from search.engine.retries import MOST_ATTEMPTS
 from search.errors import InputError, NothingThereError, StoreError
+from search.store.retries import MOST_ATTEMPTS
 from search.store.routes import route_document
 from search.store.tables import Attempt, Study, Trial, Worker
 

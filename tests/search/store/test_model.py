@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import event, select
 
-from search.engine.retries import MOST_ATTEMPTS
 from search.rows import Promotion
 from search.store.engine import CLOCKS
 from search.store.reading import trial_rows
+from search.store.retries import MOST_ATTEMPTS
 from search.store.tables import Attempt
 from search.store.types import TEXT_FORMAT
 

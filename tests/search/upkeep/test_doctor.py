@@ -11,7 +11,7 @@ from plugin_packages import lay_out
 from mixers.registry import mixer_registry
 from search.settings import Settings
 from search.store.repo import Store
-from search.upkeep import doctor
+from search.upkeep import doctor, findings
 
 Capture = pytest.CaptureFixture[str]
 
@@ -108,9 +108,9 @@ def test__disk__folder_not_there_yet__looks_at_the_nearest_that_is(tmp_path: Pat
 def test__disk__little_room__warning_then_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "LOW_DISK_BYTES", 1 << 60)
+    monkeypatch.setattr(findings, "LOW_DISK_BYTES", 1 << 60)
     (low,) = doctor.disk("cache", tmp_path)
-    monkeypatch.setattr(doctor, "NO_DISK_BYTES", 1 << 60)
+    monkeypatch.setattr(findings, "NO_DISK_BYTES", 1 << 60)
     (none,) = doctor.disk("cache", tmp_path)
     assert (low.status, none.status) == ("warning", "wrong")
 

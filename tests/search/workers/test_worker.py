@@ -14,7 +14,6 @@ from scripted import Scripted, failed, result
 
 import search
 from search.engine.assignments import Ended
-from search.engine.retries import MOST_ATTEMPTS
 from search.engine.runner import Prepared, make_claims, strategy_of
 from search.engine.stopping import StopFlag
 from search.errors import StoreError
@@ -23,6 +22,7 @@ from search.messages import Progress, Report
 from search.settings import Settings
 from search.spec.budget import Budget
 from search.store.repo import Store
+from search.store.retries import MOST_ATTEMPTS
 from search.workers.worker import OUT_OF_TIME, Worker
 
 
