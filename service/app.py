@@ -107,8 +107,11 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def reap(store: Store) -> None:
-    """Take back the trials of workers that died, twice a lease."""
+    """Take back the trials of workers that died, twice a lease.
+
+    Not at once: while the service was away, workers behind it could give no sign of life.
+    """
     while True:
+        await anyio.sleep(store.lease_s / REAPS_PER_LEASE)
         with suppress(StoreError):  # the next round tries again
             await anyio.to_thread.run_sync(store.reap)
-        await anyio.sleep(store.lease_s / REAPS_PER_LEASE)

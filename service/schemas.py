@@ -172,6 +172,15 @@ class StudyDocument(StudySummary):
     last_event: int = Field(description="Id of its newest event, to follow from.")
 
 
+class StudyForWork(StudySummary):
+    """A study as a worker needs it."""
+
+    spec: dict[str, Any] = Field(description="The study spec.")
+    space_revision: int = Field(description="Rises when a mixer's version changes.")
+    plugins: dict[str, list[str]] = Field(description="Distribution and version by mixer kind.")
+    attrs: dict[str, Any] = Field(description="A sampler's notes, and the hash of the data.")
+
+
 class Validated(BaseModel):
     """A valid study, not stored."""
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from search.engine.terms import Terms
+from search.remote.reading import STUDY
 from search.remote.wire import (
     Beat,
     ClaimRequest,
@@ -32,7 +33,7 @@ from search.rows import FINAL_STATES, Offer, StudyRow
 from service.bodies import body_of, described_by
 from service.deps import AccessDep, FeedDep, StoreDep, Submitter
 from service.problems import WITH_BODY, ProblemError, errors
-from service.schemas import LARGEST_ID, IdPath, Text
+from service.schemas import LARGEST_ID, IdPath, StudyForWork, Text
 from service.work import admitted_spec, asked_budget, claim_of, give_back, known_worker, lease_lost
 
 router = APIRouter(prefix="/workers", tags=["workers"])
@@ -81,15 +82,20 @@ def open_studies(
     store: StoreDep,
     user: Submitter,
     study: Annotated[Text | None, Query(description="Only the one of this name.")] = None,
-) -> list[StudyRow]:
+) -> list[StudyForWork]:
     """Studies that hand out trials and have a budget, oldest first."""
-    return store.open_studies(study)
+    return [for_work(row) for row in store.open_studies(study)]
 
 
 @router.get("/studies/{study_id}", summary="A study with work", responses=errors())
-def show(study_id: IdPath, store: StoreDep, user: Submitter) -> StudyRow:
+def show(study_id: IdPath, store: StoreDep, user: Submitter) -> StudyForWork:
     """The study as a worker needs it, with the sampler's notes."""
-    return store.study(study_id)
+    return for_work(store.study(study_id))
+
+
+def for_work(row: StudyRow) -> StudyForWork:
+    """Describe a study for a worker."""
+    return StudyForWork.model_validate(STUDY.dump_python(row, mode="json"))
 
 
 @router.post(

@@ -6,16 +6,28 @@ import pytest
 import store_factory
 from own_study import Recorder, own_study
 from scripted import Scripted, result
+from served import server_of
 
 import search.workers.pull as module
 from search.engine.runner import Prepared
 from search.engine.stopping import StopFlag
 from search.errors import NothingThereError
+from search.remote.working import RemoteWorkerStore
 from search.settings import Settings
 
 
+@pytest.fixture(params=["direct", "served"])
+def reached(request, store, ready_url):
+    """The store as a worker reaches it: by its database, or through a service."""
+    if request.param == "direct":
+        yield store
+        return
+    with server_of(ready_url) as (base, _), RemoteWorkerStore(base) as remote:
+        yield remote
+
+
 @pytest.fixture
-def pull(store, monkeypatch, tmp_path):
+def pull(reached, monkeypatch, tmp_path):
     """`pull` until idle, with a script per slot; returns how many trials it started."""
     monkeypatch.setattr(module, "prepare", lambda study, cache_dir: Prepared("f"))
 
@@ -27,7 +39,7 @@ def pull(store, monkeypatch, tmp_path):
         monkeypatch.setattr(module, "make_slots", lambda *_, **__: seats)
         monkeypatch.setattr(module, "slot_runner", lambda seat, *_: seat.script)
         local = Settings(cache_dir=tmp_path, files_dir=tmp_path / "files", poll_s=0.01)
-        return module.pull(store, local, **{"until_idle": True} | options)
+        return module.pull(reached, local, **{"until_idle": True} | options)
 
     return start
 
