@@ -9,6 +9,7 @@ PostgreSQL server is started for it. Ends with exit code 1 where the books are w
 
 import argparse
 import multiprocessing
+import os
 import random
 import sys
 import threading
@@ -16,9 +17,11 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import store_factory as factory
+import torch
 
 from benchmarks.store import KINDS, N_LAYERS
 from search.rows import Counts, Phase
@@ -27,7 +30,8 @@ from search.store.repo import Store
 
 STUDY = factory.study_spec(encoder={"d_model": 32, "n_layers": N_LAYERS, "d_ff": 64})
 STOPPED_SHARE = 0.01
-CONNECTIONS = 12
+CONNECTIONS = 5  # as many as a process keeps open
+WATCHED_EVERY_S = 5.0
 
 
 def objective(kinds: Sequence[str]) -> float:
@@ -77,8 +81,36 @@ def work(store: Turns, study_id: int, budget: Budget, seed: int) -> None:
             store.finish(claim, factory.result(loss))
 
 
+class Watch(threading.Thread):
+    """Notes a process's memory and open descriptors every few seconds until it is told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.done = threading.Event()
+        self.seen: list[tuple[int, int]] = []
+
+    def run(self) -> None:
+        """Look, wait, look again."""
+        while not self.done.wait(WATCHED_EVERY_S):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            megabytes = pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+            self.seen.append((megabytes, len(os.listdir("/proc/self/fd"))))
+
+    def summary(self) -> str:
+        """What was seen after a tenth, half and all of the time."""
+        self.done.set()
+        self.join()
+        if not self.seen:
+            return "too short to watch"
+        places = [int(share * (len(self.seen) - 1)) for share in (0.1, 0.5, 1.0)]
+        return ", ".join(f"{self.seen[i][0]} MB and {self.seen[i][1]} files" for i in places)
+
+
 def process(url: str, study_id: int, n_trials: int, seeds: Sequence[int]) -> None:
     """Run some of the workers in this process; they share its connections."""
+    torch.set_num_threads(1)
+    watch = Watch()
+    watch.start()
     with Store.open(url, create=False) as store:
         budget = Budget("trials", n_trials)
         turns = Turns(store)
@@ -89,6 +121,11 @@ def process(url: str, study_id: int, n_trials: int, seeds: Sequence[int]) -> Non
             thread.start()
         for thread in threads:
             thread.join()
+    print(
+        f"{len(seeds)} workers in one process: {time.process_time():.0f} s of processor time; "
+        f"after a tenth, half and all of the time {watch.summary()}",
+        flush=True,
+    )
 
 
 def problems(store: Store, study_id: int, n_trials: int) -> list[str]:
