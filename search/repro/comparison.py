@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from search.training.environment import LATENCY
+
 if TYPE_CHECKING:
     from search.messages import TrialResult
 
 EDITED = "+changes"
 """How the commit of an edited checkout ends: what was edited is not on record."""
+OF_SPEED = frozenset({LATENCY})
+"""Facts about times, on which no number depends that is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +49,7 @@ def differing(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[Fact
     """Returns the facts that are others now; two edited checkouts never count as the same."""
     return tuple(
         Fact(name=name, recorded=recorded.get(name, ""), now=now.get(name, ""))
-        for name in sorted(recorded.keys() | now.keys())
+        for name in sorted((recorded.keys() | now.keys()) - OF_SPEED)
         if recorded.get(name) != now.get(name) or recorded.get(name, "").endswith(EDITED)
     )
 

@@ -13,7 +13,13 @@ from search.devices import Device, usable_cores
 _DISTRIBUTIONS = ("mixsearch", "torch", "pytorch-lightning", "transformers", "tokenizers", "numpy")
 
 
-def environment(*, device: Device, threads: int, seed: int, precision: str) -> dict[str, str]:
+LATENCY = "latency"
+"""The fact that times were measured while others used the device; it is there only then."""
+
+
+def environment(
+    *, device: Device, threads: int, seed: int, precision: str, alone: bool = True
+) -> dict[str, str]:
     """The facts that a reader needs to judge or repeat a trial's numbers, as text by name."""
     facts = {
         **_process_facts(),
@@ -23,6 +29,8 @@ def environment(*, device: Device, threads: int, seed: int, precision: str) -> d
         "seed": str(seed),
         "precision": precision,
     }
+    if not alone:
+        facts[LATENCY] = "measured beside other trainings"
     if device.kind == "cuda":
         import torch
 
@@ -53,7 +61,7 @@ def commit() -> str:
 
     An installed package has no commit; its version says what it is.
     """
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
     head = _git(root, "rev-parse", "HEAD")

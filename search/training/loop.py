@@ -115,6 +115,7 @@ class TrainingModule(pl.LightningModule):
         report: Callable[[Message], None],
         should_stop: Callable[[], str | None],
         keeper: Keeper | None,
+        give_way: Callable[[], bool],
         state: TrainingState | None,
         outcome: Training,
     ) -> None:
@@ -127,6 +128,7 @@ class TrainingModule(pl.LightningModule):
         self.report = report
         self.should_stop = should_stop
         self.keeper = keeper
+        self.give_way = give_way
         self.outcome = outcome
         self._state = state
         self._start = outcome.steps
@@ -193,6 +195,8 @@ class TrainingModule(pl.LightningModule):
         self.report(Progress(step=step, steps=self.spec.steps, checkpoint_step=saved))
         if self.outcome.diverged or self.outcome.stopped:
             self.trainer.should_stop = True
+        elif self.give_way():
+            self._clock.resume()
 
     def on_train_end(self) -> None:
         """Reads the clock while the device is still this training's."""
@@ -275,6 +279,7 @@ def train(
     until: int | None = None,
     keeper: Keeper | None = None,
     saved: Saved | None = None,
+    give_way: Callable[[], bool] = lambda: False,
 ) -> Training:
     """Trains ``model`` in place and says how it ended.
 
@@ -293,6 +298,8 @@ def train(
         until: ends the run after that step; None = train to the end.
         keeper: saves the run where it is due; None = nothing is saved.
         saved: what an earlier run left, to go on from.
+        give_way: called between steps; lets others have the device for a while, and says whether
+            it did.
     """
     end = training.steps if until is None else min(until, training.steps)
     outcome = Training.of(saved)
@@ -308,6 +315,7 @@ def train(
         report=report,
         should_stop=should_stop,
         keeper=keeper,
+        give_way=give_way,
         state=None if saved is None else saved.state,
         outcome=outcome,
     )

@@ -12,9 +12,7 @@ import torch
 from torch import nn
 
 from mixers import count_flops, count_parameters
-from search.probe import probe
 from search.devices import choose_precision, device_facts
-from search.training.failure import failure_of
 from search.messages import (
     Costs,
     Message,
@@ -26,11 +24,15 @@ from search.messages import (
     TrialConfig,
     TrialFailure,
     TrialResult,
+    Warned,
 )
+from search.probe import probe
 from search.tasks.evaluation import collect_records, compute_metrics, document_sums
-from search.timing.latency import device_name, time_latency
+from search.timing.device_lease import DeviceLease, machine_name
+from search.timing.latency import device_name, synchronizer, time_latency
 from search.training.checkpointing import Keeper, Saved, TrialFacts
 from search.training.environment import environment
+from search.training.failure import failure_of
 from search.training.loop import Training, autocast, train
 from search.training.memory import peak_bytes, release, reset_peak
 from search.training.prepared import prepared_task
@@ -39,14 +41,16 @@ from search.training.random_states import DROPOUT_STREAM, process_settings
 from search.training.stages import Stages
 
 if TYPE_CHECKING:
-    from search.rows import DocumentSums
     from search.messages import MixerProof
+    from search.rows import DocumentSums
     from search.spec.study import TrainingSpec
     from search.tasks.base import Split
 
 Reporter = Callable[[Message], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
+NOT_ONCE = ("prepare", "train", "evaluate", "wait")
+"""Stages that are no part of what a trial costs once."""
 Work = TypeVar("Work")
 
 
@@ -68,22 +72,23 @@ def run_trial(config: TrialConfig, *, report: Reporter, should_stop: StopAsked) 
     trial = Trial(config, report)
     with process_settings(config):
         trial.prepare()
-        trial.begin()
-        training = Training.of(trial.saved)
-        training.stopped = should_stop()
-        if training.stopped is None:
-            training = trial.train(should_stop)
-        evaluations: dict[Split, Metrics] = {}
-        if training.selection:
-            evaluations["selection"] = training.selection
-        proof, latency = None, None
-        if training.diverged is None and training.stopped is None:
-            evaluations = trial.evaluate(training)
-        if training.diverged is None:
-            proof = trial.prove()
-        if training.diverged is None and training.stopped is None:
-            trial.probe("final")
-            latency = trial.time_latency()
+        with trial.lease:
+            trial.begin()
+            training = Training.of(trial.saved)
+            training.stopped = should_stop()
+            if training.stopped is None:
+                training = trial.train(should_stop)
+            evaluations: dict[Split, Metrics] = {}
+            if training.selection:
+                evaluations["selection"] = training.selection
+            proof, latency = None, None
+            if training.diverged is None and training.stopped is None:
+                evaluations = trial.evaluate(training)
+            if training.diverged is None:
+                proof = trial.prove()
+            if training.diverged is None and training.stopped is None:
+                trial.probe("final")
+                latency = trial.time_latency()
         return trial.result(training, evaluations, proof, latency)
 
 
@@ -116,7 +121,7 @@ def guarded(work: Callable[[], Work]) -> Work | TrialFailure:
 def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
     """Times a few training steps and all that a trial does once, for a plan; no result is kept."""
     trial = Trial(config, lambda message: None)
-    with process_settings(config):
+    with process_settings(config), trial.lease:
         trial.prepare()
         trial.probe("init")
         recipe = config.study.training.model_copy(update={"steps": n_steps, "validations": 1})
@@ -129,7 +134,7 @@ def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
             step_s=float(np.median(training.step_seconds)),
             evaluation_s=spent["evaluate"],
             peak_memory_bytes=peak_bytes(config.device),
-            rest_s=sum(spent.values()) - spent["prepare"] - spent["train"] - spent["evaluate"],
+            rest_s=sum(spent[stage] for stage in spent if stage not in NOT_ONCE),
         )
 
 
@@ -149,6 +154,8 @@ class Trial:
         self.precision = choose_precision(self.study.training.precision, self.device)
         self.metrics = self.study.trained_metrics
         self.stages = Stages()
+        self.lease = DeviceLease(machine_name(config.device))
+        self.alone = True
         self.documents: dict[Split, DocumentSums] = {}
         self.probes: list[ProbeReading] = []
         self.readings: list[Report] = []
@@ -204,6 +211,7 @@ class Trial:
                 until=self.config.until,
                 keeper=self.keeper,
                 saved=self.saved,
+                give_way=lambda: self.give_way(should_stop),
             )
 
     def note(self, message: Message) -> None:
@@ -281,12 +289,29 @@ class Trial:
         with self.stages.time("proof"):
             return mixer_proof(self._encoder(), self.config.spec)
 
+    def give_way(self, should_stop: StopAsked) -> bool:
+        """Between two steps: lets another trial of this device measure first, if one wants to."""
+        settle = synchronizer(torch.device(self.config.device))
+        with self.stages.time("wait"):
+            return self.lease.give_way(settle, lambda: should_stop() is not None)
+
     def time_latency(self) -> Timing:
-        """Forward pass of the encoder on one batch of the study's shape."""
-        with self.stages.time("latency"), autocast(self.config.device, self.precision):
-            contexts = self.shared.contexts
-            rows = torch.arange(self.study.training.batch_size) % len(contexts)
-            return time_latency(self._encoder(), contexts[rows].to(self.config.device))
+        """Forward pass of the encoder on one batch of the study's shape, alone on the device."""
+        contexts = self.shared.contexts
+        rows = torch.arange(self.study.training.batch_size) % len(contexts)
+        inputs = contexts[rows].to(self.config.device)
+        with (
+            self.stages.time("wait"),
+            self.lease.alone() as self.alone,
+            self.stages.time("latency"),
+            autocast(self.config.device, self.precision),
+        ):
+            timing = time_latency(self._encoder(), inputs)
+        if not self.alone:
+            self.report(
+                Warned(text="latency was measured beside other trainings on the same device")
+            )
+        return timing
 
     def result(
         self,
@@ -330,6 +355,7 @@ class Trial:
                 threads=config.threads,
                 seed=config.seed,
                 precision=self.precision,
+                alone=self.alone,
             ),
             stages=self.stages.seconds,
             resumed_step=0 if self.saved is None else self.saved.state.step,

@@ -51,7 +51,6 @@ def test__slot__two_trials__run_in_one_warm_process(faults, slot):
     pid = slot._child.process.pid
     result = slot.run(trial_config(faults), lambda message: None, lambda: None)
     assert slot._child.process.pid == pid
-    assert result.stages["prepare"] < 0.05
     assert result.environment["threads"] == "1"
 
 
