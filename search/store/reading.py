@@ -1,5 +1,6 @@
 """Reading trials: as rows for the answers and strategies, as whole documents for people."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -332,9 +333,11 @@ def plain_row(row: AnyRow) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of either database as a JSON value; times as ISO 8601 text."""
+    """Return a value of either database as a JSON value: times as ISO 8601 text, no NaN."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # no JSON; the store writes none, another program may
     return value

@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -114,13 +115,16 @@ def test__stream__idle__beats_and_says_where_it_is(filled: str, store: Store) ->
 def test__fifty_streams__most_of_them_cut__hold_nothing_and_do_not_delay_the_end(
     filled: str, store: Store
 ) -> None:
-    with ExitStack() as open_streams, server_of(filled) as (base, app):
+    with ExitStack() as open_streams, server_of(filled, threads=2) as (base, app):
         streams = [open_streams.enter_context(streaming(base)) for _ in range(50)]
         for stream in streams:
             stream.frame()
         readers, pool = app.state.hub, app.state.store.engine.pool
         assert readers.readers == 50
         eventually(lambda: pool.checkedout() == 0)
+        for path in ("health", "ready", "studies"):  # two threads: a stream has none
+            with urllib.request.urlopen(f"{base}{API}/{path}", timeout=PATIENCE_S) as answer:
+                assert answer.status == 200
         for stream in streams[:40]:
             stream.close()
         eventually(lambda: readers.readers == 10)

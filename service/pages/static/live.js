@@ -5,6 +5,7 @@ import { headers } from "./api.js";
 const PAUSE_MS = 1000;
 const SLOWEST_MS = 15000;
 let waiting = 0;
+let newest = -PAUSE_MS;
 let looking = false;
 let again = false;
 
@@ -20,9 +21,15 @@ function soon(ms) {
   waiting = setTimeout(() => { waiting = 0; look(); }, ms);
 }
 
+// The first event after a while shows at once; a burst of them asks for one page a second.
+function happened() {
+  soon(Math.max(0, newest + PAUSE_MS - performance.now()));
+}
+
 async function look() {
   if (looking) { again = true; return; }
   looking = true;
+  newest = performance.now();
   try {
     const answer = await fetch(location.href, { headers: headers() });
     if (answer.ok && !answer.redirected) {
@@ -100,7 +107,7 @@ async function listen(address, after) {
         pause = PAUSE_MS / 2;
         for await (const line of lines(answer.body)) {
           if (line.startsWith("id:")) last = line.slice(3).trim();
-          if (line.startsWith("data:")) soon(PAUSE_MS);
+          if (line.startsWith("data:")) happened();
         }
       }
     } catch {
