@@ -1,5 +1,6 @@
 """Work over HTTP: what a worker without a database may do, and what a lost answer costs."""
 
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -76,6 +77,25 @@ def test__claims__a_worker_that_asks_for_more_than_the_study_has__gets_the_budge
     assert len(store.rows(1)) == 10
     store.set_study_state(1, "paused", "by hand")
     assert remote.claim(1, worker, TERMS).counts is None
+
+
+def test__claims__of_many_workers_at_once__never_exceed_the_budget(both) -> None:
+    store, remote = both
+    store.ask_budget(1, "30")
+    started: list[int] = []
+
+    def work() -> None:
+        with RemoteWorkerStore(remote.url) as mine:
+            worker = mine.register_worker(devices=["cpu"], slots=1)
+            while (claim := mine.claim(1, worker, TERMS).claim) is not None:
+                started.append(claim.number)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(started) == list(range(8, 30))
 
 
 def test__claim__whose_answer_never_arrived__goes_back_with_the_next_one(both) -> None:

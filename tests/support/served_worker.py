@@ -1,8 +1,6 @@
 """The real command `search`, whose trainings are made up: they need no torch and take little time.
 
-    python served_worker.py worker --server URL ...
-
-The environment says what goes wrong, as in fault_worker.py.
+Started by nursery.py; the environment says what goes wrong, as in fault_worker.py.
 """
 
 import os
@@ -12,7 +10,7 @@ from fault_worker import STEPS, strike, value_of
 from scripted import result
 
 import search.workers.pull as module
-from search.cli import main
+from search import cli
 from search.engine.runner import Prepared
 from search.messages import Progress, Report
 
@@ -47,8 +45,12 @@ def make_slots(local, slots=None, **options):
     return [MadeUp() for _ in range(slots or 1)]
 
 
-if __name__ == "__main__":
+def main(*words: str) -> int:
+    """Run the command; returns its exit code."""
     module.make_slots = make_slots
     module.slot_runner = lambda seat, *_: seat
     module.prepare = lambda study, cache_dir: Prepared("made up")
-    main()
+    try:
+        cli.main(words)
+    except SystemExit as end:
+        return int(end.code or 0)

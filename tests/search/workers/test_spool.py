@@ -4,7 +4,7 @@ import pytest
 import store_factory
 
 from search.engine.stopping import StopFlag
-from search.errors import StoreAwayError
+from search.errors import AccessError, StoreAwayError, StoreError
 from search.messages import TrialFailure
 from search.workers.patience import Patience
 from search.workers.spool import ENDING, Delivery, Spool
@@ -75,6 +75,24 @@ def test__spool__told_to_end_while_the_store_is_away__next_worker_delivers(store
     assert Spool(tmp_path / "spool").send_all(store) == 1
     assert store.rows("demo")[0].state == "completed"
     assert Spool(tmp_path / "spool").send_all(store) == 0
+
+
+@pytest.mark.parametrize("error", [AccessError("the token is revoked"), StoreError("disk full")])
+def test__spool__store_refuses__says_so_at_once_and_keeps_the_result(
+    store, claim, tmp_path, monkeypatch, error
+):
+    def refuse(*_):
+        raise error
+
+    spool = Spool(tmp_path / "spool")
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "finish", refuse)
+        with pytest.raises(type(error)):
+            spool.deliver(
+                Delivery(claim=claim, result=result_of()), store, patience_of(StopFlag(), [])
+            )
+    assert spool.send_all(store) == 1
+    assert store.rows("demo")[0].state == "completed"
 
 
 def test__spool__delivered_after_the_lease_was_lost__the_newer_attempt_stands(
