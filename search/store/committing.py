@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, func, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, func, select, update
 
 from mixers.notation import format_layer
 from mixers.spec import EncoderSpec, canonical_json
@@ -17,6 +17,7 @@ from search.rows import Claim, CommitOutcome
 from search.store.engine import DatabaseTime
 from search.store.events import record
 from search.store.finite import require_finite
+from search.store.inserting import insert_rows, many_rows
 from search.store.leases import LIVE, set_state
 from search.store.reusing import TRAINED_ELSEWHERE, find_source, reuse
 from search.store.routes import route_document
@@ -43,7 +44,7 @@ SITUATION = select(
     TRAINED_ELSEWHERE.order_by(None).exists().label("is_elsewhere"),
     PLUGINS.scalar_subquery().label("plugins"),
 )
-INSERT_BLOCKS = insert(TrialBlock)
+INSERT_BLOCKS = many_rows(TrialBlock)
 RESERVED_FLOPS = select(func.sum(Trial.training_flops)).where(Trial.study_id == bindparam("study"))
 
 
@@ -194,4 +195,4 @@ def write_blocks(
         distribution, version = plugins.get(block["kind"], (None, None))
         package = {"distribution": distribution, "version": version}
         rows.append({"trial_id": trial_id, **block, **package})
-    connection.execute(INSERT_BLOCKS, rows)
+    insert_rows(connection, INSERT_BLOCKS, rows)

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -19,7 +19,6 @@ from sqlalchemy import (
     func,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import (
     DBAPIError,
     IntegrityError,
@@ -70,12 +69,6 @@ def compile_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -
 # Made once, as all statements that a trial needs: building one costs more than running it.
 SELECT_TIME = select(DatabaseTime())
 TAKE_LOCK = select(func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("number", type_=Integer)))
-
-UPSERT: Mapping[str, Callable[..., Any]] = {
-    "postgresql": postgresql.insert,
-    "sqlite": sqlite.insert,
-}
-"""Inserts that may meet a row that is there already."""
 
 dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 

@@ -7,38 +7,29 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from search.messages import Message, Progress, Report, Resumed, Warned
 from search.rows import Claim
-from search.store.engine import UPSERT, database_time
+from search.store.engine import DatabaseTime
 from search.store.events import record
 from search.store.finite import non_finite
-from search.store.leases import holds_lease, update_live
+from search.store.inserting import insert_rows, many_rows
+from search.store.leases import LIVE, holds_lease
 from search.store.measurements import Event, MetricPoint
-from search.store.tables import Trial
-
-
-def upsert_point(dialect: str) -> Any:
-    """The statement that writes a point, or overwrites it."""
-    statement = UPSERT[dialect](MetricPoint)
-    return statement.on_conflict_do_update(
-        index_elements=["trial_id", "split", "metric", "step"],
-        set_={"value": statement.excluded.value},
-    )
-
+from search.store.tables import Attempt, Trial
+from search.store.types import AnyRow
 
 # Made once: building a statement costs more than running it.
 LAST_READING = select(func.max(MetricPoint.step)).where(MetricPoint.trial_id == bindparam("trial"))
-UPSERT_POINT = {dialect: upsert_point(dialect) for dialect in UPSERT}
+TOLD = (DatabaseTime().label("now"), LAST_READING.scalar_subquery().label("last_reading"))
+UPDATE_PROGRESS = update(Attempt).where(*LIVE).returning(*TOLD)
+READ_PROGRESS = select(*TOLD).where(select(Attempt.number).where(*LIVE).exists())
+UPSERT_POINTS = many_rows(MetricPoint, overwrite="value")
 
 
 def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> bool:
     """Store reports; those of a lost lease are dropped."""
     if not reports:
         return holds_lease(connection, claim)
-    columns = progress_columns(reports)
-    if not columns:
-        now = database_time(connection) if holds_lease(connection, claim) else None
-    else:
-        now = update_live(connection, claim, **columns)
-    if now is None:
+    attempt = told_by(connection, claim, progress_columns(reports))
+    if attempt is None:
         return False
     readings = [message for message in reports if isinstance(message, Report)]
     bad = [(message.step, non_finite(message.metrics)) for message in readings]
@@ -55,7 +46,7 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
         for metric, value in message.metrics.items()
         if non_finite(value) is None
     ]
-    is_news = bool(points) and readings[-1].step > last_reading(connection, claim)
+    is_news = bool(points) and readings[-1].step > (attempt.last_reading or 0)
     write_points(connection, points)
     if bad:
         step, what = bad[0]
@@ -68,12 +59,18 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
         last = points[-1]["step"]
         metrics = {f"{p['split']}.{p['metric']}": p["value"] for p in points if p["step"] == last}
         record(
-            connection, claim.study_id, "report", now, claim.trial_id, step=last, metrics=metrics
+            connection,
+            claim.study_id,
+            "report",
+            attempt.now,
+            claim.trial_id,
+            step=last,
+            metrics=metrics,
         )
     warnings = [message.text for message in reports if isinstance(message, Warned)]
     told = warnings_told(connection, claim) if warnings else set()
     for text in (text for text in warnings if text not in told):
-        record(connection, claim.study_id, "warning", now, claim.trial_id, text=text)
+        record(connection, claim.study_id, "warning", attempt.now, claim.trial_id, text=text)
     return True
 
 
@@ -101,19 +98,18 @@ def progress_columns(reports: Sequence[Message]) -> dict[str, int]:
     return columns
 
 
-def last_reading(connection: Connection, claim: Claim) -> int:
-    """Return the step of the newest reading on record.
+def told_by(connection: Connection, claim: Claim, columns: Mapping[str, int]) -> AnyRow | None:
+    """Note how far the live attempt of a claim is; None if it has ended.
 
-    A later attempt tells some once more; so does a worker that never heard the answer.
+    Returns the time, and the step of the newest reading on record: a later attempt tells some once
+    more, and so does a worker that never heard the answer.
     """
-    return connection.execute(LAST_READING, {"trial": claim.trial_id}).scalar_one() or 0
+    names = {"trial": claim.trial_id, "token": claim.token}
+    statement = UPDATE_PROGRESS if columns else READ_PROGRESS
+    return connection.execute(statement, {**names, **columns}).one_or_none()
 
 
 def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) -> None:
     """Write points; a resumed attempt overwrites those that it makes again."""
-    if not points:
-        return
-    connection.execute(
-        UPSERT_POINT[connection.dialect.name],
-        list({tuple(p[k] for k in ("split", "metric", "step")): dict(p) for p in points}.values()),
-    )
+    newest = {tuple(p[k] for k in ("split", "metric", "step")): dict(p) for p in points}
+    insert_rows(connection, UPSERT_POINTS, list(newest.values()))

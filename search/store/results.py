@@ -15,9 +15,10 @@ from search.messages import (
 )
 from search.rows import Claim, DocumentSums, FailOutcome
 from search.spec.budget import TRAINING_TO_FORWARD_FLOPS
-from search.store.engine import UPSERT, DatabaseTime, database_time, dump_json
+from search.store.engine import DatabaseTime, database_time, dump_json
 from search.store.events import record
 from search.store.finite import non_finite
+from search.store.inserting import UPSERT, insert_rows, many_rows
 from search.store.leases import (
     end_attempt,
     retry_or_fail,
@@ -47,8 +48,8 @@ ENDING = (
 
 INSERT_COST = insert(Cost)
 INSERT_PROOF = insert(Proof)
-INSERT_EVALUATION = insert(Evaluation)
-INSERT_PROBE = insert(Probe)
+INSERT_EVALUATIONS = many_rows(Evaluation)
+INSERT_PROBES = many_rows(Probe)
 RESULTS: tuple[str, ...] = get_args(Outcome)
 
 
@@ -105,12 +106,9 @@ def write_measured(
 ) -> None:
     """Write what was measured of a trial, in all tables."""
     rows = evaluation_rows(trial_id, evaluations, result.documents, objective)
-    if rows:
-        connection.execute(INSERT_EVALUATION, rows)
+    insert_rows(connection, INSERT_EVALUATIONS, rows)
     connection.execute(INSERT_COST, {"trial_id": trial_id, **cost_columns(result.costs)})
-    rows = probe_rows(trial_id, result.probes)
-    if rows:
-        connection.execute(INSERT_PROBE, rows)
+    insert_rows(connection, INSERT_PROBES, probe_rows(trial_id, result.probes))
     if result.proof is not None:
         layers = [layer.model_dump(mode="json") for layer in result.proof.layers]
         connection.execute(
