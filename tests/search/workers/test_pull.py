@@ -9,6 +9,7 @@ from scripted import Scripted, result
 from served import server_of
 
 import search.workers.pull as module
+from search.engine import runner
 from search.engine.runner import Prepared
 from search.engine.stopping import StopFlag
 from search.errors import NothingThereError
@@ -44,10 +45,10 @@ def pull(reached, monkeypatch, tmp_path):
     return start
 
 
-def ask(store, name, budget):
+def ask(store, name, budget, plugins=store_factory.PLUGINS):
     sizes = {"d_model": 32, "n_layers": 3, "d_ff": 64}
     study = store_factory.study_spec(strategy={"name": "random"}, recall=False, encoder=sizes)
-    row = store.ensure_study(name, study, store_factory.PLUGINS)
+    row = store.ensure_study(name, study, plugins)
     if budget is not None:
         store.ask_budget(row.id, budget)
     return row
@@ -96,6 +97,14 @@ def test__pull__study_of_a_script__left_with_a_word_and_the_others_trained(store
     assert pull(observer=seen) == 1
     assert states(store, "mine") == []
     assert any("mine" in text and "script" in text for text in seen.messages)
+
+
+def test__pull__package_of_another_version__study_is_left_with_a_word(store, pull, monkeypatch):
+    ask(store, "a", "2", {"attention": ("pack", "1.0")})
+    monkeypatch.setattr(runner, "plugins_of", lambda study: {"attention": ("pack", "2.0")})
+    seen = Recorder()
+    assert pull(observer=seen) == 0
+    assert any("pack 2.0 here" in text and "pack 1.0" in text for text in seen.messages)
 
 
 def test__pull__study_paused_meanwhile__trial_goes_back_and_waits(store, pull, monkeypatch):
