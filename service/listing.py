@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,12 @@ def order_by(view: View, sort: str | None, key: str) -> str:
     return ", ".join([*terms, f"{key} ASC"])
 
 
+def turned(order: str) -> str:
+    """Return an order from its end."""
+    ways = {"ASC": "DESC", "DESC": "ASC"}
+    return re.sub(r"\b(ASC|DESC)(?=,|$)", lambda found: ways[found[0]], order)
+
+
 def page_of(
     store: Store,
     view: View,
@@ -68,19 +75,25 @@ def page_of(
             conditions.append(f"{column} IN ({', '.join(':' + name for name in names)})")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     order = order_by(view, sort, key)
+    first = (page - 1) * page_size
     times = {name: UtcDateTime() for name in view.columns if name.endswith("_at")}
     with store.reading() as connection:
         total = connection.execute(text(f"SELECT COUNT(*) FROM {view.name}{where}"), values)
         n_rows = int(total.scalar_one())
+        n_shown = max(0, min(page_size, n_rows - first))
+        # What lies behind the middle is nearer to the end: fewer rows are passed over from there.
+        is_late = first > n_rows - first - n_shown
+        before = n_rows - first - n_shown if is_late else first
         found = connection.execute(
             text(
-                f"SELECT * FROM {view.name}{where} ORDER BY {order} LIMIT :rows OFFSET :before"
+                f"SELECT * FROM {view.name}{where} ORDER BY {turned(order) if is_late else order} "
+                "LIMIT :rows OFFSET :before"
             ).columns(**times),
-            values | {"rows": page_size, "before": (page - 1) * page_size},
+            values | {"rows": n_shown, "before": max(0, before)},
         ).all()
     rows = [
         {name: bool(value) if name in FLAGS else value for name, value in plain_row(row).items()}
-        for row in found
+        for row in (reversed(found) if is_late else found)
     ]
     return rows, n_rows
 

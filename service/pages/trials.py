@@ -22,6 +22,8 @@ from service.schemas import PageNumber, StudyPath
 from service.studies import find
 
 router = APIRouter(include_in_schema=False)
+LONGEST_REMARK = 96
+"""Characters of a remark in a list; the trial's own page has all of it."""
 Sort = Annotated[str, Query(max_length=40, pattern=r"^(-?[a-z_]+)?$")]
 Short = Annotated[str, Query(max_length=200)]
 
@@ -110,7 +112,8 @@ def _remark(row: Mapping[str, Any]) -> str:
     if row["state"] == "completed":
         reused = " (reused)" if row["reused_from"] is not None else ""
         return f"{role_words(row['role'] or '')}{reused}".strip()
-    return row["error"] or row["reason"] or ""
+    words = row["error"] or row["reason"] or ""
+    return words if len(words) <= LONGEST_REMARK else f"{words[:LONGEST_REMARK].rstrip()} ..."
 
 
 @router.get("/studies/{study}/leaderboard")

@@ -4,24 +4,23 @@ A study is submitted by the form, trained for real, watched to its end, and look
 """
 
 import json
+import subprocess
 from importlib.resources import files
 
 import pytest
 from browser import BROWSER, Browser
+from command import PROGRAM
 from served import make_token, server_of
 from texts import write_folder
 from tiny_run import SETTINGS, own_folders
 
-import search.planning.plan
-from search.api import run
-from search.engine.observer import RunObserver
-from search.errors import RunFailedError
 from search.store.repo import Store
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(BROWSER is None, reason="needs a Chrome or Chromium"),
 ]
+JSON = "application/json"
 AXE = "axe.run(document).then(found => found.violations.map(one => [one.id, one.nodes[0].html]))"
 SETTLED = (
     "!document.querySelector('[data-pending]')"
@@ -67,66 +66,74 @@ def test__pages__wide_and_narrow__accessible_without_an_error(browser, filled, w
             page.close()
 
 
-class Onlooker(RunObserver):
-    """Looks at the study's page while its first trial is in hand."""
-
-    def __init__(self, page):
-        self.page = page
-        self.seen = []
-
-    def validation(self, trial, step, metrics):
-        if not self.seen:
-            self.page.wait("document.querySelector('#running tbody tr')")
-            self.seen.append(self.page.value("document.querySelector('#running tbody').innerText"))
-
-
-def test__submit_to_answer__nothing_loaded_anew__the_page_follows_the_run(
+def test__first_study__from_the_form_to_the_csv_file__nothing_loaded_anew(
     browser, tmp_path, monkeypatch
 ):
     for name, value in own_folders(tmp_path).items():
         monkeypatch.setenv(name, value)
     text = write_folder(tmp_path / "text", 40, 300)
     url = f"sqlite:///{tmp_path}/search.db"
-    study = nested(SETTINGS) | {"space": {"choices": ["attention", "sepconv"]}}
+    study = nested(SETTINGS | {"training.steps": 400, "space.choices": ["attention", "sepconv"]})
     study["task"] |= {"kind": "mlm", "data": {"source": str(text)}}
-
-    def no_plan(*_, **__):
-        raise RunFailedError("no process to time in")
-
-    monkeypatch.setattr(search.planning.plan, "plan_study", no_plan)
     with server_of(url, data=tmp_path) as (address, _):
         page = browser.page()
-        page.open(f"{address}/studies")
-        page.click("a.button.main")
-        page.wait("document.querySelector('[data-valid]')")
-        page.type("#text", json.dumps(study | {"tolerence": 0.1}))
-        page.wait("document.querySelector('#checked .problem')")
-        assert "line 1: tolerence" in page.value("document.querySelector('#checked').textContent")
-        page.type("#text", json.dumps(study))
-        page.type("#name", "first")
-        page.type("#budget", "3")
-        page.wait("document.querySelector('#checked [data-valid]') && !plan.disabled")
-        assert page.value("send.disabled")
-        page.click("#plan")
-        page.wait("!send.disabled")
-        assert "no process to time in" in page.value("planned.textContent")
-        page.troubles.clear()  # the browser tells of the refusal
-        page.click("#send")
-        page.wait("location.pathname === '/studies/first'")
+        submit(page, f"{address}/studies", study, "first")
         page.wait("document.querySelector('.answer.waiting')")
-        onlooker = Onlooker(page)
-        outcome = run(study, "3", url, name="first", in_process=True, observer=onlooker)
-        assert outcome.completed == 3
-        assert "baseline" in onlooker.seen[0]
-        page.wait("document.querySelector('#live-head .badge').textContent === 'completed'")
-        page.wait("document.querySelector('.answer strong')")
-        page.wait(SETTLED)
+        body = json.dumps({"name": "second", "budget": "3", "spec": study})
+        posted = f"{{method: 'POST', headers: {{'Content-Type': '{JSON}'}}, body: {body!r}}}"
+        page.value(f"fetch('/api/v1/studies', {posted}).then(answer => answer.ok)")
+        with subprocess.Popen(
+            [*PROGRAM, "worker", "--store", url, "--until-idle"], stderr=subprocess.DEVNULL
+        ) as worker:
+            page.wait("document.querySelector('#running tbody progress')", seconds=300)
+            done = "document.querySelector('#live-head .badge').textContent === 'completed'"
+            page.wait(done, seconds=300)
+            page.wait("document.querySelector('.answer strong')")
+            page.wait(SETTLED)
+            assert worker.wait(60) == 0
         page.click("#leaderboard tbody a")
         page.wait("location.search.includes('arch_id')")
         page.click("#live tbody th a")
         page.wait("document.querySelector('#trial .layers') && document.querySelector('.main-svg')")
+        page.open(f"{address}/compare")
+        for name, value in (("a", "first"), ("b", "second")):
+            page.value(f"document.getElementById('f-{name}').value = '{value}'")
+        page.click("main form button")
+        page.wait("document.querySelector('#compared table')")
+        page.open(f"{address}/query")
+        page.type("#sql", "SELECT study, number, state FROM trials_flat ORDER BY study, number")
+        page.click("main form button")
+        page.wait("document.querySelector('a[download]')")
+        rows = page.value("fetch(document.querySelector('a[download]').href).then(a => a.text())")
+        assert rows.splitlines() == [
+            "study,number,state",
+            *(f"{name},{n},completed" for name in ("first", "second") for n in range(3)),
+        ]
         assert page.troubles == []
         page.close()
+
+
+def submit(page, address, study, name):
+    """Fills in the form: a slip first, then the study; waits for its plan, and submits it."""
+    page.open(address)
+    page.click("a.button.main")
+    page.wait("document.querySelector('[data-valid]')")
+    page.click("summary[data-text]")
+    page.type("#text", json.dumps(study | {"tolerence": 0.1}))
+    page.wait("document.querySelector('#checked .problem')")
+    assert "line 1: tolerence" in page.value("checked.textContent")
+    page.type("#text", json.dumps(study))
+    page.type("#name", name)
+    page.type("#budget", "3")
+    page.wait("document.querySelector('#checked [data-valid]') && !plan.disabled")
+    assert page.value("document.querySelector('[data-key=steps] input').value") == "400"
+    assert page.value("send.disabled")
+    page.click("#plan")
+    page.wait("planned.querySelector('progress')")
+    page.wait("!send.disabled", seconds=300)
+    assert "3 trials" in page.value("planned.textContent")
+    page.click("#send")
+    page.wait(f"location.pathname === '/studies/{name}'")
 
 
 def nested(settings):
