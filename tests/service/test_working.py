@@ -1,13 +1,14 @@
 """Work over HTTP: what a worker without a database may do, and what a lost answer costs."""
 
 import threading
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import store_factory
-from scripted import Scripted
+from scripted import Scripted, result
 from served import make_token, server_of
 
 import search.workers.pull as module
@@ -22,6 +23,7 @@ from search.remote.working import RemoteWorkerStore
 from search.rows import Claim
 from search.settings import Settings
 from search.spec.budget import Budget
+from search.store import tokens
 from search.store.repo import Store
 from service.rowfeed import RowFeed
 
@@ -129,8 +131,8 @@ def test__every_write__sent_twice__does_once_what_it_says(both) -> None:
     before = store.events(0)[-1]["id"]
     mine = [event["kind"] for event in store.events(0) if event["trial_id"] == claim.trial_id]
     assert sorted(mine) == ["report", "trial_started", "warning"]
-    result = store_factory.result(1.5)
-    assert [remote.finish(claim, result) for _ in range(2)] == [True, True]
+    brought = store_factory.result(1.5)
+    assert [remote.finish(claim, brought) for _ in range(2)] == [True, True]
     row = next(row for row in store.rows(1) if row.id == claim.trial_id)
     assert (row.state, row.selection["loss"], row.curve) == ("completed", 1.5, ((1, 2.0),))
     assert [event["kind"] for event in store.events(before)] == ["trial_completed"]
@@ -231,19 +233,50 @@ def test__workers_behind_a_service__on_any_machine__leave_those_beside_the_file_
     assert store.reap() == 0
 
 
-def test__token__of_a_reader_or_revoked__ends_the_worker_at_once(
-    filled: str, monkeypatch, tmp_path
-) -> None:
-    token = make_token(filled, "read")
+@pytest.fixture
+def local(monkeypatch, tmp_path) -> Settings:
+    """The settings of a machine whose trainings are made up."""
     seat = SimpleNamespace(device="cpu", threads=1, close=lambda: None)
     monkeypatch.setattr(module, "make_slots", lambda *_, **__: [seat])
-    monkeypatch.setattr(module, "slot_runner", lambda *_: Scripted())
     monkeypatch.setattr(module, "prepare", lambda *_: Prepared("f"))
-    local = Settings(cache_dir=tmp_path, files_dir=tmp_path / "files")
+    return Settings(cache_dir=tmp_path, files_dir=tmp_path / "files", beat_s=0.02)
+
+
+def test__token__of_a_reader_or_unknown__ends_the_worker_at_once(filled: str, local) -> None:
+    token = make_token(filled, "read")
     with server_of(filled) as (base, _):
         for shown in (token, None, "mixsearch_wrong"):
             with RemoteWorkerStore(base, shown) as remote, pytest.raises(AccessError):
                 module.pull(remote, local)
+
+
+def test__token__revoked_in_mid_trial__ends_the_worker_and_the_next_one_hands_on(
+    both, local, monkeypatch
+) -> None:
+    store, remote = both
+    study = store_factory.study_spec(strategy={"name": "random"}, recall=False)
+    store.ask_budget(store.ensure_study("new", study, {}).id, "1")
+
+    def revoked(on_message: Any, should_stop: Any) -> Any:
+        with store.writing() as connection:
+            tokens.revoke(connection, "submit")
+        while (reason := should_stop()) is None:
+            time.sleep(0.01)
+        return result(outcome="stopped", reason=reason, splits=())
+
+    script = Scripted(revoked)
+    monkeypatch.setattr(module, "slot_runner", lambda *_: script)
+    token = make_token(store.address.path.as_posix(), "submit")
+    with RemoteWorkerStore(remote.url, token) as mine, pytest.raises(AccessError):
+        module.pull(mine, local, study="new")
+    assert [row.state for row in store.rows("new")] == ["running"]
+    again = make_token(store.address.path.as_posix(), "submit", "again")
+    with RemoteWorkerStore(remote.url, again) as mine:
+        module.pull(mine, local, study="new", until_idle=True)
+    assert [row.state for row in store.rows("new")] == ["completed"]
+    [row] = store.rows("new")
+    outcomes = [attempt["outcome"] for attempt in store.trial(row.id)["attempts"]]
+    assert outcomes == ["preempted", "completed"]
 
 
 def test__service__not_there_or_at_its_limit__is_a_store_that_is_away(filled: str) -> None:
