@@ -36,6 +36,7 @@ N_LAYERS = 12
 KINDS = ("attention", "sepconv", "average")
 VALIDATIONS = 6
 BATCH = 1000
+PATIENCE_S = 600.0  # the limit of a user's query is not what is measured
 
 
 def architectures(n: int) -> Iterator[tuple[str, ...]]:
@@ -209,7 +210,9 @@ def measure(store: Store, n_trials: int, repeat: int, folder: str) -> None:
         "Pareto front": lambda: store.query(
             "SELECT * FROM pareto WHERE study = 'filled' AND is_pareto"
         ),
-        "layer_effects": lambda: store.query("SELECT * FROM layer_effects WHERE study = 'filled'"),
+        "layer_effects": lambda: store.query(
+            "SELECT * FROM layer_effects WHERE study = 'filled'", timeout_s=PATIENCE_S
+        ),
         "study with its counts": lambda: store.study("filled"),
         "one trial": lambda: store.trial(1),
         "export of trials_flat as CSV": lambda: export_view(

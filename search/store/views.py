@@ -153,7 +153,7 @@ LAYER_EFFECTS = View(
     order="study, layer, kind",
     select=f"""
 SELECT s.name AS study, b.layer, b.kind, COUNT(*) AS n, AVG(a.mean) AS mean,
-    AVG(a.mean) - {SIGN} * r.score AS difference
+    AVG(a.mean) - MIN({SIGN} * r.score) AS difference
 FROM architectures a
 JOIN studies s ON s.id = a.study_id AND s.n_layers = a.n_layers
 JOIN trial_blocks b ON b.trial_id = a.best_trial_id
@@ -164,7 +164,7 @@ LEFT JOIN (
         AND us.reference_kind = u.uniform_kind
     GROUP BY u.study_id
 ) r ON r.study_id = a.study_id
-GROUP BY s.id, s.name, s.direction, r.score, b.layer, b.kind
+GROUP BY s.name, b.layer, b.kind
 """,
 )
 
