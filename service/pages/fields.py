@@ -10,28 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mixers.config import MixerConfig
 from mixers.registry import mixer_registry
 from search.spec.study import StudySpec, default_choices, expand_notation
 from search.spec.study_template import descriptions
 from search.tasks.objective import OBJECTIVE
+from service.pages.leaves import Schema, Type, leaf_type, text_of
 
-Type = Literal[
-    "integer",
-    "number",
-    "text",
-    "choice",
-    "flag",
-    "lines",
-    "numbers",
-    "json",
-    "section",
-    "union",
-    "list",
-]
-Schema = Mapping[str, Any]
 KIND = "kind"
 OPEN = frozenset(
     {
@@ -274,36 +261,3 @@ def kind_and_values(value: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(value, Mapping):
         return str(value.get(KIND, "")), {name: v for name, v in value.items() if name != KIND}
     return (value, {}) if isinstance(value, str) else ("", {})
-
-
-def leaf_type(alternatives: Sequence[Schema]) -> Type:
-    """What a field that is no group holds."""
-    one = alternatives[0]
-    if len(alternatives) > 1:
-        return "json"
-    if "enum" in one:
-        return "choice"
-    if one.get("type") == "array":
-        item = one.get("items", {}).get("type")
-        return "lines" if item == "string" else "numbers" if item in NUMBERS else "json"
-    return TYPES.get(str(one.get("type")), "json")
-
-
-NUMBERS = ("integer", "number")
-TYPES: dict[str, Type] = {
-    "integer": "integer",
-    "number": "number",
-    "string": "text",
-    "boolean": "flag",
-}
-
-
-def text_of(value: Any, kind: Type) -> str:
-    """A value as the text of its field."""
-    if value is None:
-        return ""
-    if kind == "lines" and isinstance(value, list | tuple):
-        return "\n".join(map(str, value))
-    if kind == "numbers" and isinstance(value, list | tuple):
-        return ", ".join(map(json.dumps, value))
-    return value if isinstance(value, str) else json.dumps(value)
