@@ -363,9 +363,9 @@ def test__busy_s__another_worked_on_after_one_was_lost__counts_to_its_end(store,
         let_pass(store, 80)
         assert store.heartbeat(other)
     store.finish(other, store_factory.result())
-    assert store.study("demo").busy_s == pytest.approx(160, abs=3)
+    assert store.study("demo").busy_s == pytest.approx(160, abs=8)
     assert store.reap() == 1
-    assert store.study("demo").busy_s == pytest.approx(160, abs=3)
+    assert store.study("demo").busy_s == pytest.approx(160, abs=8)
 
 
 def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, worker):
@@ -379,16 +379,16 @@ def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, w
     store.finish(first, store_factory.result())
     let_pass(store, 10)
     store.heartbeat(second)
-    assert busy() == pytest.approx(70, abs=2)
+    assert busy() == pytest.approx(70, abs=8)
     let_pass(store, 500)  # the lease ended 90 s after the heartbeat
     store.reap()
-    assert busy() == pytest.approx(160, abs=2)
+    assert busy() == pytest.approx(160, abs=8)
     let_pass(store, 1000)
-    assert busy() == pytest.approx(160, abs=2)
+    assert busy() == pytest.approx(160, abs=8)
     third = store.reserve(study_id, worker, lambda counts: None)
-    let_pass(store, 5)
+    let_pass(store, 60)
     store.fail(third, store_factory.failure())
-    assert busy() == pytest.approx(165, abs=2)
+    assert busy() == pytest.approx(220, abs=8)
 
 
 def test__register_worker__sqlite_from_a_second_machine__refused(store, study_id, worker):
