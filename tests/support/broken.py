@@ -11,11 +11,12 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import select, update
+from sqlalchemy import Engine, select, update
+from told_time import tell_time
 
 from search.engine import own_objective, runner
 from search.errors import StoreAwayError
-from search.store import claiming, engine, leases, reaping, repo, results
+from search.store import engine, leases, reaping, reserving, results
 from search.store.repo import Store
 from search.store.tables import Attempt, Trial
 from search.workers import spool
@@ -69,7 +70,7 @@ def spool_dropped() -> None:
 
 def reaping_off() -> None:
     """Nobody takes back what a dead worker left."""
-    for module in (claiming, reaping):
+    for module in (reserving, reaping):
         module.reap = lambda connection, study_id, now: 0
 
 
@@ -99,7 +100,7 @@ def queue_in_two_steps() -> None:
         with self.writing(study_id) as connection:
             trial = connection.execute(select(Trial).where(Trial.id == trial_id)).one()
             now = engine.database_time(connection)
-            return claiming.next_attempt(connection, trial, worker_id, now, self.lease_s)
+            return reserving.next_attempt(connection, trial, worker_id, now, self.lease_s)
 
     Store.reserve = two_steps
 
@@ -113,11 +114,7 @@ def lock_is_an_error() -> None:
 def clock_of_the_worker() -> None:
     """Leases run by the clock of whoever has them."""
 
-    def own_time(connection):
-        return datetime.fromtimestamp(time.time(), UTC)
-
-    for module in (claiming, leases, repo, results):
-        module.database_time = own_time
+    tell_time(Engine, lambda: datetime.fromtimestamp(time.time(), UTC))
 
 
 def signals_unheard() -> None:

@@ -39,6 +39,11 @@ PATIENT = Sizes(beat_s=0.3, lease_s=60.0, longest_s=180.0)
 """For scenarios in which none may, however slow the machine."""
 LITERAL = Sizes(beat_s=15.0, lease_s=90.0, longest_s=1800.0)
 
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid() AND state <> 'idle'"
+)
+
 
 class Crew:
     """Worker processes of one study.
@@ -57,7 +62,6 @@ class Crew:
         self.nursery, self.url, self.folder, self.budget = nursery, url, folder, budget
         self.sizes, self.layers = sizes, 3
         self.processes: list[Born] = []
-        self.store: Store | None = None
 
     def start(self, n: int = 1, url: str | None = None, **variables: object) -> None:
         """Start workers; `variables` are those that fault_worker.py reads."""
@@ -78,11 +82,11 @@ class Crew:
 
     def rows(self) -> list[TrialRow]:
         """The study's trials; none while there is no study."""
-        if self.store is None:
-            self.store = Store.open(self.url, create=False)
-        if all(study.name != "faults" for study in self.store.studies()):
-            return []
-        return self.store.rows("faults", curves=False)
+        # Opened anew each time: a file that this process has open must not be opened once more.
+        with Store.open(self.url, create=False) as store:
+            if all(study.name != "faults" for study in store.studies()):
+                return []
+            return store.rows("faults", curves=False)
 
     def wait(self, holds: Callable[[], bool], what: str) -> None:
         """Wait until something holds."""
@@ -93,7 +97,7 @@ class Crew:
                 pytest.fail(f"{what}: every worker has ended before: {self.ends()}")
             if time.monotonic() > end:
                 pytest.fail(f"{what}: not within {self.sizes.longest_s:g} s")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def wait_for_trials(self, n: int) -> None:
         """Wait until so many trials have ended."""
@@ -125,23 +129,18 @@ class Crew:
 
     def is_writable(self) -> bool:
         """Whether nobody else is in a transaction."""
-        self.rows()
-        assert self.store is not None
-        if self.store.address.is_sqlite:
-            path = str(self.store.address.path)
-            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                except sqlite3.OperationalError:
-                    return False
-                connection.execute("ROLLBACK")
-            return True
-        others = (
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-            "AND pid <> pg_backend_pid() AND state <> 'idle'"
-        )
-        with self.store.reading() as connection:
-            return connection.exec_driver_sql(others).scalar_one() == 0
+        with Store.open(self.url, create=False) as store:
+            if not store.address.is_sqlite:
+                with store.reading() as connection:
+                    return connection.exec_driver_sql(OTHERS).scalar_one() == 0
+            path = str(store.address.path)
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            connection.execute("ROLLBACK")
+        return True
 
     def ends(self) -> list[tuple[int | None, str]]:
         """Wait for all; returns their exit codes and what they said on standard error."""
@@ -174,5 +173,3 @@ class Crew:
         for process in self.processes:
             process.kill()
             process.communicate()
-        if self.store is not None:
-            self.store.close()

@@ -113,6 +113,7 @@ def warm_up(folder: str) -> None:
     """Run a whole study once."""
     import fault_worker
 
+    importlib.import_module("broken")
     os.environ |= {"SEARCH_CACHE_DIR": f"{folder}/cache", "SEARCH_FILES_DIR": f"{folder}/files"}
     assert fault_worker.run(f"sqlite:///{folder}/warm.db", "2").exit_code == 0
     try:

@@ -6,8 +6,8 @@ from time import monotonic
 
 import pytest
 from own_study import Recorder
-from sqlalchemy import literal, select
 from store_factory import result, study_spec
+from told_time import tell_time
 
 import search
 from mixers import count_flops
@@ -21,12 +21,11 @@ from search.rows import FINAL_STATES
 from search.settings import Settings
 from search.spec.budget import Budget
 from search.spec.study_file import study_from
-from search.store import engine
-from search.store.types import UtcDateTime
 from search.training.trial import run_trial
 from search.workers.worker import OUT_OF_TIME, Worker
 
 RUNGS, STEPS = (60, 180), 600
+START = datetime(2030, 1, 1, tzinfo=UTC)
 WORTH = {"attention": 0.5, "sepconv": 0.1, "bproj": 0.2, "average": 0.4, "hardmax_shift": 0.3}
 
 
@@ -65,16 +64,14 @@ class TimedTrainer(Trainer):
 
     def __init__(self, store):
         super().__init__()
-        self.dialect, self.now, self.order = store.engine.dialect.name, 0.0, []
-        self.tick(0.0)
+        self.now, self.order = 0.0, []
+        tell_time(store.engine, lambda: START + timedelta(seconds=self.now))
 
     def clock(self):
         return self.now
 
     def tick(self, seconds):
         self.now += seconds
-        time = datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
-        engine.CLOCKS[self.dialect] = select(literal(time, UtcDateTime()))
 
     def run(self, assignment, *, on_message, should_stop):
         claim, until = assignment.claim, assignment.until or STEPS
@@ -165,9 +162,8 @@ def test__run__rungs_and_flops__never_more_than_the_budget(store, tmp_path, shar
 
 
 def test__run__rungs_and_time__a_promoted_trial_cut_by_its_end_goes_on_under_a_longer_one(
-    store, tmp_path, monkeypatch
+    store, tmp_path
 ):
-    monkeypatch.setattr(engine, "CLOCKS", dict(engine.CLOCKS))
     trainer = TimedTrainer(store)
     study, rows = work(store, tmp_path, "200s", trainer)
     spent = store.counts("s").busy_s

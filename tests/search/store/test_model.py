@@ -4,12 +4,13 @@ The clock of both databases is replaced by the model's, wherever a statement ask
 run out when the model says so.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 import store_factory
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -22,14 +23,16 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import event, select
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from told_time import tell_time
 
 from search.rows import Promotion
-from search.store.engine import CLOCKS
+from search.store import leases, reaping, reserving, results
+from search.store.engine import DatabaseTime
 from search.store.reading import trial_rows
 from search.store.retries import MOST_ATTEMPTS
-from search.store.tables import Attempt
-from search.store.types import TEXT_FORMAT
+from search.store.tables import Attempt, Trial
 
 BUDGET = 6
 STEPS = 300
@@ -66,7 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     claims = Bundle("claims")
     store = None
-    clock = ""
+    time = START
     serial = 0
 
     @initialize()
@@ -84,8 +87,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def tick(self, seconds):
         self.now += timedelta(seconds=seconds)
-        time_type = "TEXT" if self.store.address.is_sqlite else "TIMESTAMPTZ"
-        StoreMachine.clock = f"CAST('{self.now.strftime(TEXT_FORMAT)}' AS {time_type})"
+        StoreMachine.time = self.now
 
     # The model's own parts
 
@@ -309,14 +311,9 @@ def seconds_of(intervals):
     return total
 
 
-def tell_model_time(connection, cursor, statement, parameters, context, executemany):
-    """What a statement becomes on its way to the database."""
-    return statement.replace(CLOCKS[connection.dialect.name], StoreMachine.clock), parameters
-
-
-def run(store, examples):
+def run(store, examples, phases=tuple(Phase)):
     StoreMachine.store = store
-    event.listen(store.engine, "before_cursor_execute", tell_model_time, retval=True)
+    tell_time(store.engine, lambda: StoreMachine.time)
     run_state_machine_as_test(
         StoreMachine,
         settings=settings(
@@ -325,6 +322,7 @@ def run(store, examples):
             deadline=None,
             database=None,
             derandomize=True,
+            phases=phases,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -337,3 +335,142 @@ def test__store__any_order_of_calls__does_what_the_model_says(store):
 @pytest.mark.slow
 def test__store__any_order_of_calls__does_what_the_model_says_at_length(store):
     run(store, 300 if store.address.is_sqlite else 60)
+
+
+def token_unchecked(patch):
+    """A claim that was taken over passes for the one that took over."""
+    stale = (Attempt.trial_id == bindparam("trial"), Attempt.number >= bindparam("token"))
+    live = update(Attempt).where(*stale, Attempt.ended_at.is_(None))
+    patch.setattr(leases, "UPDATE_LIVE", live.returning(DatabaseTime()))
+
+
+def ended_twice(patch):
+    """An attempt that has ended ends its trial once more."""
+
+    def end_attempt(connection, claim, ended_at, outcome, **fields):
+        results.forget_result(connection, claim.trial_id)
+        here = Attempt.trial_id == claim.trial_id, Attempt.number == claim.token
+        changed = fields | {"ended_at": ended_at, "outcome": outcome}
+        connection.execute(update(Attempt).where(*here).values(**changed))
+        leases.rest_clock(connection, claim.study_id, ended_at)
+        return True
+
+    patch.setattr(results, "end_attempt", end_attempt)
+
+
+def one_too_many(patch):
+    """The budget is counted without the trial that comes."""
+    count = reserving.count
+
+    def less(*arguments):
+        counts = count(*arguments)
+        return replace(counts, started=counts.started - 1)
+
+    patch.setattr(reserving, "count", less)
+
+
+def reservation_not_given_back(patch):
+    """A reservation whose lease ran out keeps its place."""
+    reap_one = reaping.reap_one
+
+    def keeping(connection, study_id, lost, now):
+        if lost.row.state != "proposed":
+            reap_one(connection, study_id, lost, now)
+
+    patch.setattr(reaping, "reap_one", keeping)
+
+
+def taken_but_still_queued(patch):
+    """A queued trial that was taken can be taken again."""
+    set_state = reserving.set_state
+
+    def forgetful(connection, trial_id, state, reason, **fields):
+        set_state(connection, trial_id, "queued", reason, **fields)
+
+    patch.setattr(reserving, "set_state", forgetful)
+
+
+def beats_renew_nothing(patch):
+    """A sign of life is heard and changes nothing."""
+
+    def heartbeat(connection, claim):
+        if not leases.holds_lease(connection, claim):
+            return None
+        return connection.execute(leases.SELECT_STATE, {"study": claim.study_id}).scalar_one()
+
+    patch.setattr(leases, "heartbeat", heartbeat)
+
+
+def leases_never_end(patch):
+    """Nothing is taken back."""
+    patch.setattr(reaping, "lost_attempts", lambda rows, now: iter(()))
+
+
+def one_attempt_more(patch):
+    """A trial is tried once more than its cause allows."""
+    patch.setattr(leases, "may_retry", lambda cause, times: times <= MOST_ATTEMPTS[cause])
+
+
+def late_result_dropped(patch):
+    """What comes too late is kept nowhere."""
+    patch.setattr(results, "keep_late", lambda connection, claim, result: False)
+
+
+def released_reservation_queued(patch):
+    """A reservation that is given back waits to be trained."""
+
+    def release(connection, claim, returned, reason):
+        now = StoreMachine.time
+        if leases.end_attempt(connection, claim, now, "preempted", message=reason):
+            leases.set_state(connection, claim.trial_id, "queued", reason)
+
+    patch.setattr(leases, "release", release)
+
+
+def clock_never_stops(patch):
+    """The time budget is spent while nobody works."""
+    for module in (leases, reaping):
+        patch.setattr(module, "rest_clock", lambda connection, study_id, at: None)
+
+
+def promoted_from_anywhere(patch):
+    """A trial is promoted from another step than the one that was judged."""
+    chosen = Trial.id == bindparam("trial"), Trial.steps >= bindparam("steps")
+    patch.setattr(reserving, "PRUNED", select(Trial).where(*chosen, Trial.state == "pruned"))
+
+
+def rest_unheeded(patch):
+    """A study that rests hands out trials."""
+    standing = reserving.standing
+
+    def awake(connection, study_id):
+        known = standing(connection, study_id)._asdict()
+        return SimpleNamespace(**known | {"state": "running"})
+
+    patch.setattr(reserving, "standing", awake)
+
+
+FAULTS = (
+    token_unchecked,
+    ended_twice,
+    one_too_many,
+    reservation_not_given_back,
+    taken_but_still_queued,
+    beats_renew_nothing,
+    leases_never_end,
+    one_attempt_more,
+    late_result_dropped,
+    released_reservation_queued,
+    clock_never_stops,
+    promoted_from_anywhere,
+    rest_unheeded,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ready_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test__model__fault_planted_in_the_store__is_found(store, monkeypatch, plant):
+    plant(monkeypatch)
+    with pytest.raises((AssertionError, KeyError, AttributeError, SQLAlchemyError)):
+        run(store, 100, phases=(Phase.generate,))
