@@ -8,7 +8,7 @@ from search.errors import NothingThereError, StoreError
 from search.store.address import Address
 
 ESCAPE = re.compile(r"\\([0-7]{3})")  # how /proc/mounts writes a blank
-MAGIC = b"SQLite format 3\0"
+LEAST_PAGE_BYTES = 512
 MOUNTS = Path("/proc/mounts")
 NETWORK_TYPES = frozenset(
     {
@@ -34,7 +34,7 @@ def check_file(address: Address, *, create: bool, mounts: str | None = None) -> 
 
     Raises:
         NothingThereError: There is no such file, and none is to be made.
-        StoreError: A folder, unreadable, not a database, or on a network file system.
+        StoreError: A folder, no regular file, too short, or on a network file system.
     """
     path = address.path
     if path is None:
@@ -57,8 +57,13 @@ def check_file(address: Address, *, create: bool, mounts: str | None = None) -> 
                 f"{label}: no file can be made in {path.parent}; check its permissions or name "
                 "another place with --store"
             )
-        if exists:
-            check_header(path, label)
+        # Its content is left to SQLite: opening and closing the file here would give up the locks
+        # that this process has on it through a store that is open already.
+        if exists and not path.is_file():
+            raise StoreError(f"{label}: is not a regular file; name another with --store")
+        # SQLite would take the beginning of a page for an empty database; a shortest one is a page.
+        if exists and 0 < path.stat().st_size < LEAST_PAGE_BYTES:
+            raise StoreError(f"{label}: is not an SQLite database; name another with --store")
     except OSError as error:
         raise StoreError(f"{label}: cannot be read: {error.strerror or error}") from error
     kind = file_system(path, read_mounts() if mounts is None else mounts)
@@ -66,16 +71,6 @@ def check_file(address: Address, *, create: bool, mounts: str | None = None) -> 
         raise StoreError(
             f"{label}: lies on a network file system ({kind}), where SQLite loses data; {WAYS_OUT}"
         )
-
-
-def check_header(path: Path, label: str) -> None:
-    """Refuse what is not an SQLite database; an empty file is an empty database."""
-    if not path.is_file():
-        raise StoreError(f"{label}: is not a regular file; name another with --store")
-    with path.open("rb") as file:
-        head = file.read(len(MAGIC))
-    if head not in (b"", MAGIC):
-        raise StoreError(f"{label}: is not an SQLite database; name another with --store")
 
 
 def read_mounts() -> str:

@@ -227,3 +227,15 @@ def test__check_file__link_to_a_network_file_system__refused(tmp_path):
 
 def test__check_file__no_word_from_the_system__accepted(tmp_path):
     check_file(parse_address(str(tmp_path / "search.db")), create=True, mounts="")
+
+
+def test__open__twice_in_one_process__the_first_keeps_its_locks(tmp_path):
+    path = tmp_path / "search.db"
+    with Store.open(str(path)) as first, Store.open(str(path)) as second:
+        assert first.studies() == second.studies() == []
+        # Were the locks gone, another process would take itself for the last one, and remove the
+        # log that these two still read.
+        write = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+        write += "c.execute('CREATE TABLE more (a)'); c.commit(); c.close()"
+        subprocess.run([sys.executable, "-c", write, str(path)], check=True)
+        assert path.with_name("search.db-wal").exists()
