@@ -2,8 +2,8 @@ import pytest
 import store_factory
 
 from search.errors import InputError, NothingThereError
-from search.rows import FINAL_STATES
 from search.messages import Report
+from search.rows import FINAL_STATES
 
 WHOLE = 3 * 8_000_000 * 32 * 600  # training FLOPs that the factory reserves
 
