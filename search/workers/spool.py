@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from mixers.config import FrozenModel
 from search.errors import AccessError, StoreAwayError, StoreError
-from search.messages import TrialFailure, TrialResult
+from search.messages import Message, TrialFailure, TrialResult
 from search.rows import Claim
 from search.workers.contract import WorkerStore
 from search.workers.patience import Patience
@@ -28,15 +28,19 @@ class Delivery(FrozenModel):
     """How an attempt ended, as the store is to be told.
 
     ``result`` or ``failure`` end the trial; with neither it goes back to the queue for ``reason``.
+    ``reports`` are what the trial told while the store was away.
     """
 
     claim: Claim
     result: TrialResult | None = None
     failure: TrialFailure | None = None
     reason: Annotated[str, Field(max_length=1000)] = ""
+    reports: tuple[Message, ...] = ()
 
     def send(self, store: WorkerStore) -> bool:
         """Tells the store; returns whether the trial has ended by it."""
+        if self.reports:
+            store.report(self.claim, self.reports)
         if self.result is not None:
             return store.finish(self.claim, self.result)
         if self.failure is not None:

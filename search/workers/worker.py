@@ -90,6 +90,7 @@ class Worker:
         self.clock = clock
         self.tally = Tally()
         self.out_of_time = False
+        self.unsent: tuple[Message, ...] = ()
 
     def work(self) -> Tally:
         """Runs trials until there is nothing to start or a stop was asked for.
@@ -118,6 +119,7 @@ class Worker:
         if claim.spec is None:
             self.tally.started += 1
         start = start_of(assignment)
+        self.unsent = ()
         try:
             with Lease(self.store, claim, self.settings.beat_s) as lease:
                 self.observer.trial_started(start)
@@ -169,6 +171,7 @@ class Worker:
             return self.runner.run(assignment, on_message=on_message, should_stop=should_stop)
         finally:
             reports.flush()
+            self.unsent = tuple(reports.waiting)
 
     def _deadline(self) -> float:
         if self.budget.unit != "seconds":
@@ -178,7 +181,7 @@ class Worker:
         return self.clock() + self.budget.amount - busy_s
 
     def _deliver(self, claim: Claim, outcome: TrialResult | TrialFailure) -> None:
-        delivery = self._delivery(claim, outcome)
+        delivery = self._delivery(claim, outcome).model_copy(update={"reports": self.unsent})
         has_ended = self.spool.deliver(delivery, self.store, self.patience)
         # A pruned trial may be promoted; one that another worker took over is in its hands.
         if has_ended and not (delivery.result and delivery.result.outcome == "pruned"):

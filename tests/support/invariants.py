@@ -14,7 +14,8 @@ def check_invariants(
     store: Store, study: str, budget: int, lost: int | None = None
 ) -> list[dict[str, Any]]:
     """Hold a finished study to its promises; returns its trials as documents."""
-    assert violations(store, study, budget, lost) == []
+    found = violations(store, study, budget, lost)
+    assert not found, found
     return [store.trial(row.id) for row in store.rows(study)]
 
 

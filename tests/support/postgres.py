@@ -20,7 +20,7 @@ from uuid import uuid4
 
 PROGRAMS = "/usr/lib/postgresql/*/bin"
 SERVER_USER = "postgres"
-SPEED = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB -c max_connections=60"
+SPEED = "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB"
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,13 @@ class Cluster:
         programs: Folder of its programs.
         folder: Its socket and data.
         user: Superuser of the databases.
+        connections: How many clients it takes.
     """
 
     programs: Path
     folder: Path
     user: str
+    connections: int = 60
 
     @property
     def data(self) -> Path:
@@ -49,7 +51,8 @@ class Cluster:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = f"-k {self.folder} -c listen_addresses='' {SPEED}"
+        room = f"-c max_connections={self.connections}"
+        options = f"-k {self.folder} -c listen_addresses='' {SPEED} {room}"
         log = self.folder / "log"
         control = (self.programs / "pg_ctl", "-D", self.data, "-l", log)
         run(*control, "-o", options, "-w", "-t", "60", "start")
@@ -104,7 +107,7 @@ def run(*command: str | Path) -> None:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(connections: int = 60) -> Iterator[Cluster]:
     """Start a server and stop it at the end."""
     programs = find_programs()
     assert programs is not None
@@ -113,7 +116,7 @@ def cluster() -> Iterator[Cluster]:
         if os.geteuid() == 0:
             shutil.chown(folder, SERVER_USER)
         user = SERVER_USER if os.geteuid() == 0 else getpass.getuser()
-        started = Cluster(programs, folder, user)
+        started = Cluster(programs, folder, user, connections)
         data = started.data
         run(programs / "initdb", "-D", data, "-A", "trust", "-U", user, "--no-sync", "-E", "UTF8")
         started.start()

@@ -323,6 +323,7 @@ def run(store, examples, phases=tuple(Phase)):
             database=None,
             derandomize=True,
             phases=phases,
+            report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -473,4 +474,4 @@ FAULTS = (
 def test__model__fault_planted_in_the_store__is_found(store, monkeypatch, plant):
     plant(monkeypatch)
     with pytest.raises((AssertionError, KeyError, AttributeError, SQLAlchemyError)):
-        run(store, 100, phases=(Phase.generate,))
+        run(store, 400, phases=(Phase.generate,))
