@@ -78,6 +78,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.now = START
         self.tick(0)
         name = f"study-{StoreMachine.serial}"
+        self.key = f"key-{StoreMachine.serial}"  # so that no example takes over another's results
         self.study = self.store.ensure_study(
             name, store_factory.study_spec(), store_factory.PLUGINS
         ).id
@@ -188,7 +189,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         notation, seed_index = architecture
         outcome = self.store.commit(
-            claim, SPECS[notation], seed=seed_index, seed_index=seed_index, training_key="k"
+            claim, SPECS[notation], seed=seed_index, seed_index=seed_index, training_key=self.key
         )
         if self.live(claim) is None:
             assert outcome == "lost"
@@ -223,6 +224,12 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             assert not done
             attempt.late = True
+
+    @rule(claim=claims, outcome=st.sampled_from(["completed", "diverged", "pruned"]))
+    def finish_too_late(self, claim, outcome):
+        self.tick(95)
+        self.reap()
+        self.finish(claim, outcome)
 
     @rule(claim=claims, cause=st.sampled_from(sorted(MOST_ATTEMPTS)))
     def fail(self, claim, cause):
