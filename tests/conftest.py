@@ -15,6 +15,18 @@ pytest_plugins = ["store_fixtures"]
 MANDATORY = {name for name in os.environ.get("SEARCH_TEST_MANDATORY", "").split(",") if name}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_devices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trainings in this process do not give way to those of other test processes.
+
+    Else how often a training looks up would depend on which tests run beside it.
+    """
+    folder = tmp_path_factory.mktemp("devices")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("search.timing.device_lease.shared_folder", lambda: folder)
+        yield
+
+
 @pytest.fixture(scope="session")
 def test_data() -> Path:
     """The folder of real texts, or a skip where there is none."""

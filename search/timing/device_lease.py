@@ -49,7 +49,7 @@ class DeviceLease:
         measure_wait_s: float = MEASURE_WAIT_S,
         train_wait_s: float = TRAIN_WAIT_S,
     ) -> None:
-        self.folder = folder or Path(tempfile.gettempdir()) / f"mixsearch-{os.getuid()}"
+        self.folder = folder or shared_folder()
         self.name = device.replace(":", "-")
         self.clock = clock
         self.measure_wait_s = measure_wait_s
@@ -142,6 +142,11 @@ class DeviceLease:
 
     def _open(self, part: str) -> int:
         return os.open(self.folder / f"{self.name}.{part}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def shared_folder() -> Path:
+    """Return where the files of this user's processes lie."""
+    return Path(tempfile.gettempdir()) / f"mixsearch-{os.getuid()}"
 
 
 def take(file: int, how: int) -> bool:
