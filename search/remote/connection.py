@@ -24,6 +24,8 @@ from search.errors import (
 API = "/api/v1"
 LEASE_LOST = "urn:mixsearch:lease-lost"
 """Type of the problem that answers a write on a trial which another worker has meanwhile."""
+STILL_WORKED_ON = "urn:mixsearch:still-worked-on"
+"""Type of the problem that answers the end of a study of which somebody has a trial in hand."""
 TIMEOUT_S = 60.0
 IDLE_S = 4.0
 """A connection that lay idle for longer is not used again: a server ends those after 5 s."""
@@ -34,6 +36,13 @@ ENDED_MEANWHILE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenP
 
 class LeaseLostError(Exception):
     """The service says that the trial is not this worker's any more."""
+
+
+class StillWorkedOnError(Exception):
+    """The service says that a trial of the study is in hand or waits for a worker."""
+
+
+REFUSALS = {LEASE_LOST: LeaseLostError, STILL_WORKED_ON: StillWorkedOnError}
 
 
 class Service:
@@ -97,6 +106,7 @@ class Service:
             InputError: The service finds the request wrong.
             NothingThereError: There is no such thing.
             LeaseLostError: The trial is not this worker's any more.
+            StillWorkedOnError: The study has not ended.
             StoreAwayError: The service, or its store, does not answer now.
             StoreError: They cannot be used.
         """
@@ -118,8 +128,9 @@ class Service:
             raise StoreError(f"{self.url}: no service of mixsearch answers there") from None
         if status < http.client.MULTIPLE_CHOICES:
             return answer
-        if isinstance(answer, dict) and answer.get("type") == LEASE_LOST:
-            raise LeaseLostError
+        known = REFUSALS.get(str(answer.get("type"))) if isinstance(answer, dict) else None
+        if known is not None:
+            raise known
         raise refusal(self.url, status, detail_of(content, status))
 
     def send(self, method: str, path: str, text: str | None) -> tuple[int, bytes]:

@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from search.files import files_name
-from search.remote.connection import LeaseLostError
+from search.remote.connection import LeaseLostError, StillWorkedOnError
 from search.remote.copied import CopiedRows
 from search.remote.reading import STUDY, RemoteStore
 from search.remote.wire import (
@@ -118,9 +118,10 @@ class RemoteWorkerStore(RemoteStore):
         return 0
 
     def set_study_state(self, study_id: int, state: StudyState, reason: str | None) -> None:
-        """Note how a study ended."""
+        """Note how a study ended, unless another worker took a trial of it meanwhile."""
         end = StudyEnd.model_validate({"state": state, "reason": reason or state})
-        self.tell(f"/workers/studies/{study_id}/end", end)
+        with suppress(StillWorkedOnError):  # whoever ends that trial notes it
+            self.tell(f"/workers/studies/{study_id}/end", end)
 
     # Claims
 

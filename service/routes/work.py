@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from search.engine.terms import Terms
+from search.remote.connection import STILL_WORKED_ON
 from search.remote.reading import STUDY
 from search.remote.wire import (
     Beat,
@@ -114,7 +115,9 @@ def end(
     """Once nothing of it is in hand or waits any more; before that it is 409."""
     rows = store.rows(store.study(study_id).id, curves=False)
     if any(row.state not in FINAL_STATES for row in rows):
-        raise ProblemError(409, "a trial of the study is in hand or waits for a worker")
+        raise ProblemError(
+            409, "a trial of the study is in hand or waits for a worker", kind=STILL_WORKED_ON
+        )
     store.set_study_state(study_id, body.state, body.reason)
 
 

@@ -100,6 +100,17 @@ def test__claims__of_many_workers_at_once__never_exceed_the_budget(both) -> None
     assert sorted(started) == list(range(8, 30))
 
 
+def test__study__ended_while_another_worker_has_a_trial__goes_on(both) -> None:
+    store, remote = both
+    worker = remote.register_worker()
+    claim = remote.claim(1, worker, TERMS).claim
+    remote.set_study_state(1, "completed", "budget")
+    assert store.study(1).state == "running"
+    remote.release(claim, True, "nothing to train")
+    remote.set_study_state(1, "completed", "budget")
+    assert store.study(1).state == "completed"
+
+
 def test__claim__whose_answer_never_arrived__goes_back_with_the_next_one(both) -> None:
     store, remote = both
     worker = remote.register_worker(devices=["cpu"], slots=1)
