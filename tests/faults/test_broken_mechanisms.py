@@ -65,9 +65,10 @@ def test__queue_read_before_it_is_taken__a_trial_is_run_twice(crew):
 
 def test__worker_clocks_rule__live_workers_lose_their_trials(crew):
     crew.sizes = PATIENT
-    crew.start(1, FAULT_STEP_S=0.1, FAULT_CLOCK=-3600, FAULT_BREAKS="clock_of_the_worker")
-    crew.start(1, FAULT_STEP_S=0.1, FAULT_CLOCK=3600, FAULT_BREAKS="clock_of_the_worker")
-    crew.ends()
+    crew.start(1, FAULT_STEP_S=0.3, FAULT_CLOCK=-3600, FAULT_BREAKS="clock_of_the_worker")
+    crew.suspend(crew.processes[0])
+    crew.start(1, FAULT_CLOCK=3600, FAULT_BREAKS="clock_of_the_worker")
+    crew.wait_for_trials(crew.budget - 1)
     assert "lost" in crew.broken(lost=0)
 
 
