@@ -71,8 +71,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ
-            | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests/support")])},
+            env=os.environ | VARIABLES,
         )
         self.n_born = 0
 
