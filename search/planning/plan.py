@@ -102,7 +102,8 @@ def plan_study(
         InputError: The data is wrong, or the objective is an own function, which cannot be timed.
         RunFailedError: One of the two stacks cannot be trained.
     """
-    from search.engine.runner import make_training_runners, prepare
+    from search.engine.assembly import make_training_runners
+    from search.engine.preparing import prepare
     from search.settings import settings
     from search.tasks.objective import ObjectiveConfig
 

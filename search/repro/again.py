@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from search.engine.runner import plugins_of, prepare, refuse_other_data, uses_local_classes
+from search.engine.needs import plugins_of, uses_local_classes
+from search.engine.preparing import prepare, refuse_other_data
 from search.errors import InputError, NothingThereError, RunFailedError
 from search.messages import Message, Report, TrialFailure, TrialResult
 from search.repro.comparison import Compared, Fact, compare, differing, other_plugins

@@ -9,16 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from search.engine.assembly import make_worker
+from search.engine.needs import refuse_other_plugins, uses_local_classes
 from search.engine.observer import OneAtATime, RunObserver
+from search.engine.preparing import Prepared, prepare, refuse_other_data
 from search.engine.run_end import settle_study
-from search.engine.runner import (
-    Prepared,
-    make_worker,
-    prepare,
-    refuse_other_data,
-    refuse_other_plugins,
-    uses_local_classes,
-)
 from search.engine.stopping import StopFlag, stop_on_signals
 from search.errors import (
     AccessError,

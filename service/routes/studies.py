@@ -76,7 +76,7 @@ def submit(
 
     A name that stands for another spec already is 409, with the fields that differ.
     """
-    from search.engine.runner import plugins_of
+    from search.engine.needs import plugins_of
 
     study = admitted(body.spec, settings)
     budget = checked_budget(body.budget)

@@ -13,7 +13,7 @@ from served import make_token, server_of
 
 import search.workers.pull as module
 from search.engine.claims import FINGERPRINT
-from search.engine.runner import Prepared
+from search.engine.preparing import Prepared
 from search.engine.terms import Terms
 from search.errors import AccessError, InputError, NothingThereError, StoreAwayError
 from search.messages import Progress, Report, Warned

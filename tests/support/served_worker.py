@@ -11,7 +11,7 @@ from scripted import result
 
 import search.workers.pull as module
 from search import cli
-from search.engine.runner import Prepared
+from search.engine.preparing import Prepared
 from search.messages import Progress, Report
 
 

@@ -12,8 +12,10 @@ from told_time import tell_time
 import search
 from mixers import count_flops
 from mixers.notation import parse_architecture
+from search.engine.assembly import make_claims
+from search.engine.needs import strategy_of
+from search.engine.preparing import Prepared
 from search.engine.run_end import used_up
-from search.engine.runner import Prepared, make_claims, strategy_of
 from search.engine.stopping import StopFlag
 from search.files import Files
 from search.messages import Report, TrialConfig

@@ -102,12 +102,13 @@ def test__run_study__flops_budget__is_reserved_and_never_exceeded(store):
 
 def test__run_study__other_data_than_it_was_begun_with__is_refused(store, monkeypatch):
     from search.engine import runner
+    from search.engine.preparing import Prepared
 
     spec = study("none")
     search.run(spec, 1, store, name="data", in_process=True)
     real = runner.prepare
     monkeypatch.setattr(
-        runner, "prepare", lambda study, cache: runner.Prepared("f" * 64, real(study, cache).facts)
+        runner, "prepare", lambda study, cache: Prepared("f" * 64, real(study, cache).facts)
     )
     with pytest.raises(InputError, match="begun with other data"):
         search.run(spec, 2, store, name="data", in_process=True)

@@ -9,8 +9,8 @@ from scripted import Scripted, result
 from served import server_of
 
 import search.workers.pull as module
-from search.engine import runner
-from search.engine.runner import Prepared
+from search.engine import needs
+from search.engine.preparing import Prepared
 from search.engine.stopping import StopFlag
 from search.errors import NothingThereError
 from search.remote.working import RemoteWorkerStore
@@ -101,7 +101,7 @@ def test__pull__study_of_a_script__left_with_a_word_and_the_others_trained(store
 
 def test__pull__package_of_another_version__study_is_left_with_a_word(store, pull, monkeypatch):
     ask(store, "a", "2", {"attention": ("pack", "1.0")})
-    monkeypatch.setattr(runner, "plugins_of", lambda study: {"attention": ("pack", "2.0")})
+    monkeypatch.setattr(needs, "plugins_of", lambda study: {"attention": ("pack", "2.0")})
     seen = Recorder()
     assert pull(observer=seen) == 0
     assert any("pack 2.0 here" in text and "pack 1.0" in text for text in seen.messages)

@@ -13,8 +13,10 @@ from own_study import Recorder, loss, own_study
 from scripted import Scripted, failed, result
 
 import search
+from search.engine.assembly import make_claims
 from search.engine.assignments import Ended
-from search.engine.runner import Prepared, make_claims, strategy_of
+from search.engine.needs import strategy_of
+from search.engine.preparing import Prepared
 from search.engine.stopping import StopFlag
 from search.errors import StoreError
 from search.files import Files
