@@ -16,6 +16,8 @@ from service.problems import wrong_fields
 
 NEVER_EMPTY = frozenset({"study", "trial", "number", "phase", "state", "place"})
 """Columns that always have a value: ordered by one of them alone, rows come from an index."""
+BEHIND = {"trials_flat": "trials", "leaderboard": "architectures", "pareto": "architectures"}
+"""The table that has a row for each row of a view."""
 
 
 def order_by(view: View, sort: str | None, key: str) -> str:
@@ -43,6 +45,18 @@ def turned(order: str) -> str:
     return re.sub(r"\b(ASC|DESC)(?=,|$)", lambda found: ways[found[0]], order)
 
 
+def counting(view: View, conditions: Mapping[str, str]) -> str:
+    """Return the query for the number of rows, which leaves out what only adds columns to them."""
+    holds = " AND ".join(
+        f"{'s.name' if column == 'study' else f't.{column}'} {condition}"
+        for column, condition in conditions.items()
+    )
+    return (
+        f"SELECT COUNT(*) FROM {BEHIND[view.name]} t JOIN studies s ON s.id = t.study_id "
+        f"WHERE {holds}"
+    )
+
+
 def page_of(
     store: Store,
     view: View,
@@ -59,35 +73,34 @@ def page_of(
     Args:
         store: The store.
         view: A public view.
-        equal: Columns that must have a value.
-        among: Columns that must have one of some values; None = any.
+        equal: Columns that must have a value: `study`, or one of the table behind the view.
+        among: Such columns that must have one of some values; None = any.
         sort: Columns with `-` for the greatest first.
         key: Column that makes the order total.
         page: Counts from 1.
         page_size: Rows of a page.
     """
-    conditions, values = [], dict(equal)
-    conditions += [f"{column} = :{column}" for column in equal]
+    values = dict(equal)
+    conditions = {column: f"= :{column}" for column in equal}
     for column, wanted in among.items():
         if wanted is not None:
             names = [f"{column}_{index}" for index in range(len(wanted))]
             values |= dict(zip(names, wanted, strict=True))
-            conditions.append(f"{column} IN ({', '.join(':' + name for name in names)})")
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            conditions[column] = f"IN ({', '.join(':' + name for name in names)})"
+    where = " AND ".join(f"{column} {holds}" for column, holds in conditions.items())
     order = order_by(view, sort, key)
     first = (page - 1) * page_size
     times = {name: UtcDateTime() for name in view.columns if name.endswith("_at")}
     with store.reading() as connection:
-        total = connection.execute(text(f"SELECT COUNT(*) FROM {view.name}{where}"), values)
-        n_rows = int(total.scalar_one())
+        n_rows = int(connection.execute(text(counting(view, conditions)), values).scalar_one())
         n_shown = max(0, min(page_size, n_rows - first))
         # What lies behind the middle is nearer to the end: fewer rows are passed over from there.
         is_late = first > n_rows - first - n_shown
         before = n_rows - first - n_shown if is_late else first
         found = connection.execute(
             text(
-                f"SELECT * FROM {view.name}{where} ORDER BY {turned(order) if is_late else order} "
-                "LIMIT :rows OFFSET :before"
+                f"SELECT * FROM {view.name} WHERE {where} "
+                f"ORDER BY {turned(order) if is_late else order} LIMIT :rows OFFSET :before"
             ).columns(**times),
             values | {"rows": n_shown, "before": max(0, before)},
         ).all()

@@ -74,8 +74,8 @@ class ServiceSettings(BaseSettings):
     """Event streams at once."""
     beat_s: Seconds = 15.0
     """Seconds between signs of life on an idle event stream."""
-    poll_s: Seconds = 0.5
-    """Seconds between two looks for new events while somebody listens."""
+    poll_s: Seconds = 0.1
+    """Seconds between two readings of new events while somebody listens."""
     threads: Count = 8
     """Requests that work at once; each may hold one connection to the store."""
 

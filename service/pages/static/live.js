@@ -2,10 +2,12 @@
 // asked for again and those parts are taken from it.
 import { headers } from "./api.js";
 
-const PAUSE_MS = 1000;
+const PAUSE_MS = 250;
+const RETRY_MS = 500;
 const SLOWEST_MS = 15000;
 let waiting = 0;
-let newest = -PAUSE_MS;
+let when = Infinity;
+let next = 0;
 let looking = false;
 let again = false;
 
@@ -17,19 +19,24 @@ export function follow() {
 }
 
 function soon(ms) {
-  if (waiting) return;
-  waiting = setTimeout(() => { waiting = 0; look(); }, ms);
+  const wished = performance.now() + ms;
+  if (wished >= when) return;
+  clearTimeout(waiting);
+  when = wished;
+  waiting = setTimeout(() => { when = Infinity; look(); }, ms);
 }
 
-// The first event after a while shows at once; a burst of them asks for one page a second.
+// The first event after a while shows at once. In a burst of them a page waits four times as long as
+// the last one took, so that a service with many readers is never asked for more than it can give.
 function happened() {
-  soon(Math.max(0, newest + PAUSE_MS - performance.now()));
+  if (looking) again = true;
+  else soon(Math.max(0, next - performance.now()));
 }
 
 async function look() {
   if (looking) { again = true; return; }
   looking = true;
-  newest = performance.now();
+  const begun = performance.now();
   try {
     const answer = await fetch(location.href, { headers: headers() });
     if (answer.ok && !answer.redirected) {
@@ -39,7 +46,10 @@ async function look() {
     // The next event, or the next look, tries again.
   }
   looking = false;
-  if (again || document.querySelector("[data-pending]")) { again = false; soon(2 * PAUSE_MS); }
+  const now = performance.now();
+  next = now + Math.max(PAUSE_MS, Math.min(4 * (now - begun), SLOWEST_MS));
+  if (again || document.querySelector("[data-pending]")) happened();
+  again = false;
 }
 
 function take(fresh) {
@@ -87,7 +97,7 @@ function at(part, path) {
 // that nobody sees holds no connection: a browser has few for one host.
 async function listen(address, after) {
   let last = after || "";
-  let pause = PAUSE_MS;
+  let pause = RETRY_MS;
   for (;;) {
     if (document.hidden) {
       await new Promise((done) => {
@@ -104,7 +114,7 @@ async function listen(address, after) {
       const answer = await fetch(url, { headers: headers(), signal: seen.signal });
       if (answer.status === 401) return location.reload();
       if (answer.ok) {
-        pause = PAUSE_MS / 2;
+        pause = RETRY_MS;
         for await (const line of lines(answer.body)) {
           if (line.startsWith("id:")) last = line.slice(3).trim();
           if (line.startsWith("data:")) happened();
