@@ -1,3 +1,5 @@
+from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,30 @@ def test__as4__stacks__is_the_whole_table() -> None:
         {a + b + c + d for a in "AS" for b in "AS" for c in "AS" for d in "AS"}
     )
     assert n_trainings(study("as4")) == 64
+
+
+def test__mixers4_rate__stacks__hold_each_combination_of_any_three_layers_once() -> (
+    None
+):
+    found = list(stacks(study("mixers4-rate")))
+    assert found == list(stacks(study("mixers4-recall")))
+    whole = set(stacks(study("mixers4")))
+    assert len(whole) == 256
+    assert whole.issuperset(found)
+    for layers in combinations(range(4), 3):
+        combined = Counter(tuple(stack[layer] for layer in layers) for stack in found)
+        assert (len(combined), set(combined.values())) == (64, {1})
+
+
+def test__mixers4_rate__settings__differ_in_the_learning_rate_alone() -> None:
+    rate, whole = study("mixers4-rate"), study("mixers4")
+    rate_training = whole.training.model_copy(update={"learning_rate": 4e-3})
+    assert (rate.training, rate.task, rate.encoder) == (rate_training, whole.task, whole.encoder)
+
+
+def test__mixers4_recall__settings__are_those_of_mqar() -> None:
+    recall, mqar = study("mixers4-recall"), study("mqar")
+    assert (recall.training, recall.task) == (mqar.training, mqar.task)
 
 
 def test__mqar__task_and_recipe__are_those_of_the_short_form() -> None:
