@@ -24,6 +24,7 @@ PERMUTATIONS = 5_000
 CHUNK = 250
 RIDGE = 1.0
 MIN_PAIRS = 10
+MIN_REPEATED = 3
 LEVEL = 0.95
 PROBES = ("probe_init", "probe_first", "probe_final")
 EARLY = ("selection_first",)
@@ -279,17 +280,33 @@ def n_pairs_within(table: Table) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def ceiling(table: Table) -> Estimate | None:
+@dataclass(frozen=True)
+class Ceiling:
+    """How well half of the seeds foretells the other half.
+
+    Attributes:
+        rho: mean over the splits, with the least and the most.
+        n_architectures: that have all these seeds.
+    """
+
+    rho: Estimate
+    n_architectures: int
+
+
+def ceiling(table: Table) -> Ceiling | None:
     """How well half of the seeds foretells the other half: mean rho over the splits.
 
     No predictor that knows nothing of the seeds can be expected to do better with means over half
-    of them. None where architectures share fewer than two seeds.
+    of them. Taken over the architectures that have more seeds than one; None where these are fewer
+    than three, or share fewer than two seeds.
     """
-    notations = list(dict.fromkeys(notation for _, notation in table.by_seed))
-    shared = set.intersection(
-        *({s for s, other in table.by_seed if other == notation} for notation in notations)
-    )
-    seeds = sorted(shared)
+    seeds_of: dict[str, set[int]] = {}
+    for seed, notation in table.by_seed:
+        seeds_of.setdefault(notation, set()).add(seed)
+    notations = [notation for notation, seeds in seeds_of.items() if len(seeds) > 1]
+    if len(notations) < MIN_REPEATED:
+        return None
+    seeds = sorted(set.intersection(*(seeds_of[notation] for notation in notations)))
     if len(seeds) < 2:
         return None
     values = np.array([[table.by_seed[seed, name] for name in notations] for seed in seeds])
@@ -298,4 +315,41 @@ def ceiling(table: Table) -> Estimate | None:
         np.isin(np.arange(len(seeds)), chosen) for chosen in combinations(range(len(seeds)), half)
     ]
     found = [one(spearman, values[split].mean(0), values[~split].mean(0)) for split in splits]
-    return Estimate(float(np.mean(found)), float(min(found)), float(max(found)))
+    rho = Estimate(float(np.mean(found)), float(min(found)), float(max(found)))
+    return Ceiling(rho, len(notations))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two tables order the architectures that are in both alike.
+
+    Attributes:
+        studies: the two.
+        n_architectures: in both.
+        tau: Kendall's tau-b between the two results.
+        rho: Spearman's rho between them.
+    """
+
+    studies: tuple[str, str]
+    n_architectures: int
+    tau: Estimate
+    rho: Estimate
+
+
+def agreement(first: Table, second: Table, *, seed: int = 0) -> Agreement:
+    """Rank correlation of two tables' results, with bootstrap intervals over architectures."""
+    here, there = results_of(first), results_of(second)
+    shared = [notation for notation in here if notation in there]
+    x, y = (np.array([results[name] for name in shared]) for results in (here, there))
+    picks = np.random.default_rng(seed).integers(0, len(shared), (RESAMPLES, len(shared)))
+    tau, rho = (
+        ends(one(statistic, x, y), statistic(x[picks], y[picks]))
+        for statistic in (kendall, spearman)
+    )
+    return Agreement((first.study, second.study), len(shared), tau, rho)
+
+
+def results_of(table: Table) -> dict[str, float]:
+    """Each architecture's result."""
+    notations = dict.fromkeys(notation for _, notation in table.by_seed)
+    return dict(zip(notations, table.result.tolist(), strict=True))

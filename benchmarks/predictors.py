@@ -5,13 +5,14 @@
 Reads `benchmarks/tables/predictors.csv` (`benchmarks.predictor_rows` makes it from a store), and
 prints a table for each study with at least eight architectures: Kendall's tau and Spearman's rho
 with the trained result, the cross-validated R^2 added to the cheap predictors, and tau between
-architectures with the same number of each mixer. Seconds; trains nothing.
+architectures with the same number of each mixer; and whether the tables agree. Trains nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from benchmarks.predictor_analysis import (
     Estimate,
     Found,
     Table,
+    agreement,
     analyse,
     ceiling,
     cheap_r2,
     n_pairs_within,
+    results_of,
     tabulate,
 )
 from benchmarks.predictor_rows import TABLE, read_table
@@ -64,8 +67,9 @@ def report(table: Table, rows: Sequence[dict[str, Any]], found: Sequence[Found])
     ]
     if top is not None:
         lines.append(
-            f"Noise ceiling: half of the seeds foretells the other half with rho {top.value:.3f} "
-            f"({top.low:.3f} to {top.high:.3f} over the splits)."
+            f"Noise ceiling: half of the seeds foretells the other half with rho "
+            f"{top.rho.value:.3f} ({top.rho.low:.3f} to {top.rho.high:.3f} over the splits), over "
+            f"the {top.n_architectures} architectures that have the same seeds."
         )
     lines += [
         f"Cheap predictors together: cross-validated R^2 {base:+.2f}. "
@@ -105,6 +109,27 @@ def verdict(found: Sequence[Found]) -> str:
             else f"The probe {what} does better than every cheap predictor here."
         )
     return " ".join(said)
+
+
+def agreements(tables: Sequence[Table]) -> str:
+    """How alike the tables order the architectures that they share."""
+    lines = [
+        "## Between the tables",
+        "",
+        "Do two tables order the architectures alike that are in both? Rank correlation of their "
+        f"results, where they share at least {MIN_ARCHITECTURES}.",
+        "",
+        "| tables | architectures | tau | rho |",
+        "|---|---|---|---|",
+    ]
+    for first, second in combinations(tables, 2):
+        if len(results_of(first).keys() & results_of(second).keys()) >= MIN_ARCHITECTURES:
+            found = agreement(first, second)
+            lines.append(
+                f"| {' and '.join(found.studies)} | {found.n_architectures} | "
+                f"{with_ends(found.tau)} | {with_ends(found.rho)} |"
+            )
+    return "\n".join(lines)
 
 
 def draw(tables: Sequence[tuple[Table, list[Found]]], path: Path) -> None:
@@ -171,6 +196,7 @@ def main() -> None:
             found = analyse(table)
             tables.append((table, found))
             parts += ["", report(table, rows, found)]
+    parts += ["", agreements([table for table, _ in tables])]
     text = "\n".join(parts)
     print(text)
     if options.out is not None:

@@ -7,7 +7,15 @@ from probed import encoder_of
 from scipy import stats
 from torch import nn
 
-from benchmarks.predictor_analysis import analyse, ceiling, kendall, spearman, stratified, tabulate
+from benchmarks.predictor_analysis import (
+    agreement,
+    analyse,
+    ceiling,
+    kendall,
+    spearman,
+    stratified,
+    tabulate,
+)
 from benchmarks.zero_cost import gradients, naswot, synflow
 
 
@@ -63,8 +71,33 @@ def test__analyse__planted_losses__the_perfect_predictor_is_found_and_the_rest_l
     assert found["attention layers"].within is None
     assert found["probe_final"].against_probe.low > 0
     assert {"params", "probe_first", "naswot"}.isdisjoint(found)
-    assert ceiling(table).value == pytest.approx(1.0)
+
+
+def test__ceiling__some_architectures_with_a_second_seed__is_taken_over_those():
     assert ceiling(tabulate("one seed", rows(1))) is None
+    some = [row for row in rows(2) if row["seed"] == "0" or row["notation"].startswith("attention")]
+    worse = {"attention, sepconv, sepconv, sepconv": "9"}  # the best of the eight, now the worst
+    some = [
+        row | {"test": worse.get(row["notation"], row["test"])} if row["seed"] == "1" else row
+        for row in some
+    ]
+
+    found = ceiling(tabulate("some", some))
+
+    first, second = np.arange(8), np.array([8, 1, 2, 3, 4, 5, 6, 7])
+    assert found.n_architectures == 8
+    assert found.rho.value == pytest.approx(stats.spearmanr(first, second).statistic)
+
+
+def test__agreement__tables_share_some__is_over_those():
+    whole = tabulate("whole", rows(1))
+    turned = [row | {"test": str(-float(row["test"]))} for row in rows(1)[4:]]
+
+    found = agreement(whole, tabulate("turned", turned))
+
+    assert (found.studies, found.n_architectures) == (("whole", "turned"), 12)
+    assert (found.tau.value, found.rho.value) == (pytest.approx(-1.0), pytest.approx(-1.0))
+    assert found.rho.high < -0.99
 
 
 class Sum:
