@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_LINE_OF_ERROR = 240
 DEFAULT_TASK = "mlm"
+PLAIN_START = re.compile(r"[\w./]")
 UNICODE_BREAKS = re.compile("[\x85\u2028\u2029\ufeff]")
 
 
@@ -180,11 +181,21 @@ def _place(source: str, line: int | None) -> str:
 
 
 def to_yaml_text(value: Any) -> str:
-    """Writes one value as YAML on one line."""
+    """Writes one value as YAML on one line, which reads back as the same value."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.representer import SafeRepresenter
 
+    class Quoting(SafeRepresenter):
+        """Quotes what begins with a sign: bare between brackets, `?0` and `:0` are read as keys."""
+
+        def represent_str(self, data: str) -> Any:
+            style = None if PLAIN_START.match(data) else '"'
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+    Quoting.add_representer(str, Quoting.represent_str)
     out = StringIO()
     yaml = YAML(typ="safe", pure=True)
+    yaml.Representer = Quoting
     yaml.default_flow_style = True
     yaml.width = 10_000
     # As they are, some of these would be read back as line breaks; escapes survive.

@@ -66,9 +66,7 @@ def test__as4__stacks__is_the_whole_table() -> None:
     assert n_trainings(study("as4")) == 64
 
 
-def test__mixers4_rate__stacks__hold_each_combination_of_any_three_layers_once() -> (
-    None
-):
+def test__mixers4_rate__stacks__hold_each_combination_of_any_three_layers_once() -> None:
     found = list(stacks(study("mixers4-rate")))
     assert found == list(stacks(study("mixers4-recall")))
     whole = set(stacks(study("mixers4")))
