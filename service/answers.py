@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
@@ -18,8 +18,11 @@ from search.store.tables import DerivedStudy
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
+    from search.answers.side_by_side import SideBySide
 
 KEPT = 8
+MOST_LISTED = 200
+"""Architectures in an answer that is sent; the whole list is a file."""
 PASSING = ("report", "answer")
 """Events that change no answer: readings on the way, and answers themselves."""
 
@@ -39,6 +42,30 @@ class Answered:
     rows: list[TrialRow]
     answer: Answer
     about: About
+
+
+def in_brief(answer: Answer) -> Answer:
+    """Return an answer whose size does not grow with the number of trials.
+
+    Of the architectures around the front it holds those that no other beats, and the baselines.
+    """
+    points = [point for point in answer.pareto.points if point.is_best or point.roles]
+    return replace(answer, pareto=replace(answer.pareto, points=tuple(points[:MOST_LISTED])))
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """Return an answer in brief; `pareto.n_points` counts the points of the whole one."""
+    document = in_brief(answer).to_dict()
+    document["pareto"]["n_points"] = len(answer.pareto.points)
+    return document
+
+
+def comparison_document(sides: SideBySide) -> dict[str, Any]:
+    """Return two answers in brief, with the first of the architectures that both trained."""
+    first, second = sides.answers
+    shared = sides.shared[:MOST_LISTED]
+    brief = replace(sides, answers=(in_brief(first), in_brief(second)), shared=shared)
+    return brief.to_dict() | {"n_shared": len(sides.shared)}
 
 
 def newest_change(store: Store, study_id: int) -> int:

@@ -12,6 +12,7 @@ from search.errors import InputError, NothingThereError
 from search.rows import Phase, TrialRow, TrialState
 from search.store.repo import Store
 from search.store.views import LEADERBOARD, TRIALS_FLAT, find_view
+from service.answers import answer_document, comparison_document
 from service.deps import AnswersDep, Reader, StoreDep
 from service.listing import page_of
 from service.problems import ProblemError, errors, one_line
@@ -166,8 +167,12 @@ def verdicts(study: StudyPath, store: StoreDep, user: Reader) -> Rows:
 
 @router.get("/answer", summary="The study's answer", responses=errors())
 def answer(study: StudyPath, store: StoreDep, answers: AnswersDep, user: Reader) -> Document:
-    """Verdicts, leaders, noise, effects and costs, as `search report --json`."""
-    return Document.model_validate(answers.of(find(store, study)).answer.to_dict())
+    """Verdicts, leaders, noise, effects and costs, as `search report --json`.
+
+    Of all that trained, `pareto.points` holds the front and the baselines alone; the others stand
+    in `report?format=json`.
+    """
+    return Document.model_validate(answer_document(answers.of(find(store, study)).answer))
 
 
 @router.get(
@@ -246,7 +251,10 @@ def export(
 def compare(
     study: StudyPath, other: StudyPath, store: StoreDep, answers: AnswersDep, user: Reader
 ) -> Document:
-    """Two studies side by side; 409 with the fields where task, splits or recipe differ."""
+    """Two studies side by side; 409 with the fields where task, splits or recipe differ.
+
+    `shared` holds the first 200 of the `n_shared` architectures that both trained.
+    """
     from search.answers.side_by_side import side_by_side
     from search.cli.answering import require_finished
     from search.cli.compare import allowed_differences
@@ -265,7 +273,7 @@ def compare(
         (made[0].rows, made[1].rows),
         differing,
     )
-    return Document.model_validate(sides.to_dict())
+    return Document.model_validate(comparison_document(sides))
 
 
 def view_of(store: Store, name: str, study: str) -> Rows:

@@ -189,6 +189,22 @@ def test__report__of_a_study_with_an_odd_name__is_a_file(filled: str) -> None:
         assert answer.text.startswith("<!")
 
 
+def test__answer__of_any_size__holds_the_front_and_counts_the_rest(filled: str) -> None:
+    worse = [f"sepconv(kernel_size={size}), attention" for size in range(3, 13)]
+    trained = ["attention*2", "sepconv*2", *worse]
+    with Store.open(filled) as store:
+        store_factory.fill(store, "wide", architectures=trained, training_key="k2")
+    with client_of(filled) as client:
+        report = client.get(f"{API}/studies/wide/report", params={"format": "json"})
+        whole = report.json()["answer"]
+        brief = client.get(f"{API}/studies/wide/answer").json()
+        points = whole["pareto"]["points"]
+        kept = [point for point in points if point["is_best"] or point["roles"]]
+        assert (len(points), len(kept)) == (len(trained), 2)
+        assert brief["pareto"] == whole["pareto"] | {"points": kept, "n_points": len(points)}
+        assert brief | {"pareto": 0} == whole | {"pareto": 0}
+
+
 def test__compare__studies_of_unlike_tasks__is_409_with_the_fields(filled: str) -> None:
     with Store.open(filled) as store:
         other = store_factory.study_spec(training={"steps": 50})
@@ -200,7 +216,7 @@ def test__compare__studies_of_unlike_tasks__is_409_with_the_fields(filled: str) 
         assert "training.steps: 600 -> 50" in refused.json()["detail"]
         sides = client.get(f"{API}/studies/demo/compare/like").json()
         assert sides["studies"] == ["demo", "like"]
-        assert len(sides["shared"]) == 4
+        assert (len(sides["shared"]), sides["n_shared"]) == (4, 4)
 
 
 def test__best__of_a_study_without_results__is_404(filled: str) -> None:
