@@ -15,6 +15,7 @@ from search.answers.family import Family
 from search.answers.question import Question
 from search.answers.verdicts import Contrast, compare, judged
 from search.rows import TrialRow
+from search.spec.limits import are_within
 from search.spec.space import Labels
 
 
@@ -22,16 +23,17 @@ def chosen_of_list(rows: Sequence[TrialRow], question: Question) -> dict[str, La
     """Returns pick, reference, shorter model and rival of a listed study, those that there are.
 
     The rival is the best of full depth beside pick and reference. Where nothing listed has full
-    depth, the pick is the best of any.
+    depth, the pick is the best of any. Where the study has limits, all but the reference keep them.
     """
-    ranked = _ranked(arms_of(rows, question), question)
+    trained = _ranked(arms_of(rows, question), question)
+    ranked = [arm for arm in trained if are_within(arm.rows, question.limits)]
     full = [arm.mixers for arm in ranked if arm.n_layers == question.n_layers]
     shorter = [arm.mixers for arm in ranked if arm.n_layers < question.n_layers]
     reference = (question.reference,) * question.n_layers
     pick = next(iter(full or (arm.mixers for arm in ranked)), None)
     found = {
         "pick": pick,
-        "reference": reference if reference in full else None,
+        "reference": reference if any(arm.mixers == reference for arm in trained) else None,
         "shorter": next((labels for labels in shorter if labels != pick), None),
         "rival": next((labels for labels in full if labels not in (pick, reference)), None),
     }

@@ -13,6 +13,8 @@ from search.report.about import About
 from search.report.sections import Room
 from search.report.text import render
 from search.report.verdicts import section
+from search.spec.limits import Limit
+from search.spec.measures import COSTS
 from search.wording import candidate_words
 
 A, S, B = ATTENTION, "sepconv", "bproj"
@@ -65,6 +67,20 @@ def test__listed_answer__every_architecture__is_held_against_attention_with_holm
     assert words["-".join(STACKS[3])] == "keep attention"
     assert found.family.confirmatory == 5
     assert found.contrasts[0].candidate_id == found.pick == "-".join(STACKS[1])
+
+
+def test__chosen_of_list__a_limit_that_the_best_is_over__the_best_within_is_the_pick():
+    params = {(S, A, A, A): 300.0, (A,) * 4: 400.0}
+    rows = [
+        dataclasses.replace(made, params=params.get(made.mixers, 100.0)) for made in listed_rows()
+    ]
+    free = chosen_of_list(rows, listed_question())
+    assert (free["pick"], free["reference"]) == ((S, A, A, A), (A,) * 4)
+    limit = Limit("max_params", COSTS["params"], 200.0)
+    limited = chosen_of_list(rows, listed_question(limits=(limit,)))
+    assert (limited["pick"], limited["reference"]) == ((S, S, A, A), (A,) * 4)
+    nobody = dataclasses.replace(limit, bound=50.0)
+    assert "pick" not in chosen_of_list(rows, listed_question(limits=(nobody,)))
 
 
 def test__listed_answer__leaderboard_and_counts__read_all_seeds_on_both_splits():
