@@ -61,12 +61,14 @@ class Reach:
         n_trained: architectures of the study with a finished run.
         untested: roles of the baselines that the budget left out.
         failed: roles of those whose runs ended without a result.
+        unconfirmed: codes of the stacks whose confirmation runs all ended without a result.
         device: where it was measured, None if unknown.
     """
 
     n_trained: int
     untested: tuple[str, ...]
     failed: tuple[str, ...]
+    unconfirmed: tuple[str, ...]
     device: str | None
 
 
@@ -254,10 +256,17 @@ def make_answer(
             n_trained=len(arms),
             untested=tuple(role for role in missing if missing[role] not in without_result),
             failed=tuple(role for role in missing if missing[role] in without_result),
+            unconfirmed=_unconfirmed(rows),
             device=device,
         ),
         lengths=lengths_of(chosen, at_shared_rate, derived, question),
     )
+
+
+def _unconfirmed(rows: Sequence[TrialRow]) -> tuple[str, ...]:
+    repeats = [row for row in rows if row.phase == "confirm" and row.code]
+    hopeful = {row.mixers for row in repeats if row.state not in WITHOUT_RESULT}
+    return tuple(dict.fromkeys(row.code for row in repeats if row.mixers not in hopeful))
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.answers.intervals import IDENTICAL
 from search.answers.verdicts import UNDECIDED
+from search.report.gains import some
 from search.report.lengths import headline
 from search.report.recipe import stack_name
 from search.store.routes import unseen_words
@@ -24,6 +25,7 @@ def cautions(answer: Answer) -> list[str]:
         return []
     found = (
         _provisional(answer),
+        _unconfirmed(answer),
         _noise(answer),
         _shrinkage(answer),
         _lead(answer),
@@ -44,6 +46,11 @@ def _provisional(answer: Answer) -> str:
     if not answer.family.provisional:
         return ""
     return "trials are still under way, and what they find may change this"
+
+
+def _unconfirmed(answer: Answer) -> str:
+    codes = some(answer.reach.unconfirmed)
+    return f"no run that was to confirm {codes} ended with a result" if codes else ""
 
 
 def _noise(answer: Answer) -> str:

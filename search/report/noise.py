@@ -12,6 +12,9 @@ from search.wording import two_digits
 if TYPE_CHECKING:
     from search.answers.answer import Answer
 
+SHOWN = 0.05
+"""Bartlett's p up to which SDs are called different; above it they may be too unlike to pool."""
+
 ABOUT = (
     "The same stack, trained again with another seed, ends elsewhere; the repeat SD says "
     "how far. Differences much smaller than that mean nothing. df are the degrees of "
@@ -24,7 +27,8 @@ def section(answer: Answer, room: Room | None) -> Section:
     noise = answer.noise
     if noise.sd is None and noise.equal_p is not None:
         own = (f"{r.code} {two_digits(r.sd)} ({r.n - 1} df)" for r in noise.repeats if r.sd)
-        line = f"repeat SD differs by architecture (Bartlett's p {noise.equal_p:.2g}): "
+        differs = "differs" if noise.equal_p <= SHOWN else "may differ"
+        line = f"repeat SD {differs} by architecture (Bartlett's p {noise.equal_p:.2g}): "
         line += ", ".join(own)
     elif noise.sd is None:
         line = f"not measured ({noise.reason}): no difference can be called real"

@@ -221,7 +221,9 @@ def _first_kind(pick: Leader) -> str:
 
 def _not_held(answer: Answer) -> str:
     why = "nothing was repeated beside all-attention on the test split"
-    if answer.reach.n_trained == 1:
+    if "reference" in answer.reach.failed:
+        why = "no run of all-attention ended with a result"
+    elif answer.reach.n_trained == 1:
         why = "there is nothing to hold it against"
     return f"How many layers may do without attention is undecided: {why}."
 

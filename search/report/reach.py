@@ -18,9 +18,9 @@ def section(answer: Answer, room: Room | None) -> Section:
     question, reach = answer.question, answer.reach
     space = f" of a space of {question.space_size}" if question.space_size else ""
     device = f" on {reach.device}" if reach.device else ""
+    holds = "task, size and length" if question.steps else "objective"
     lines = [
-        f"{plural(reach.n_trained, 'architecture')} trained{space}; holds for this task, size and "
-        f"length{device}"
+        f"{plural(reach.n_trained, 'architecture')} trained{space}; holds for this {holds}{device}"
     ]
     if question.recipe and answer.recipe is None:
         lines.append(f"one recipe for all: {question.recipe}")

@@ -293,6 +293,17 @@ def test__reach__rows__says_what_was_left_out_and_why_trials_failed():
     assert answer.spent.seconds == 15.0
 
 
+def test__cautions__every_confirmation_of_a_finalist_failed__names_it_first():
+    rows = [row(i, (mixer,) * 4, 3.0, phase="baseline") for i, mixer in enumerate((A, S))]
+    rows += [row(2 + i, (S,) * 4, 3.0 + i / 99, phase="confirm", seed=i + 1) for i in range(3)]
+    failed = {"phase": "confirm", "state": "failed", "error": "RuntimeError: boom"}
+    rows += [row(5 + i, (A,) * 4, seed=i + 1, **failed) for i in range(3)]
+    found = cautions(answer_of(rows))
+    assert found[0] == "no run that was to confirm AAAA ended with a result"
+    rows.append(row(8, (A,) * 4, 3.1, phase="confirm", seed=4))
+    assert not any("to confirm" in text for text in cautions(answer_of(rows)))
+
+
 @pytest.mark.parametrize("budget", [1, 3, 5, 6, 9, 24, 40])
 def test__to_dict__any_budget__strict_json_without_an_interval_of_zero_width(budget):
     answer = Simulation(lambda layers: 3.0 + 0.1 * (layers[0] == A), lambda layers: 0.01).run(

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 from simulated import ATTENTION, MIXERS, listed_baselines, question, row
@@ -48,8 +49,13 @@ def test__noise__full_report__names_documents_and_common_seeds_and_the_terminal_
 
 
 def test__noise__stacks_of_unlike_noise__each_has_its_own_sd():
-    text = lines(noise.section(answer_of(5, spread=(0.001, 0.05)), None))
+    unlike = answer_of(5, spread=(0.001, 0.05))
+    text = lines(noise.section(unlike, None))
     assert re.search(r"repeat SD differs by architecture \(Bartlett's p \S+\): SSSS 0\.00", text)
+    perhaps = replace(unlike, noise=replace(unlike.noise, equal_p=0.11))
+    assert "SD may differ by architecture (Bartlett's p 0.11)" in lines(
+        noise.section(perhaps, None)
+    )
     assert "fewer than 6 degrees of freedom" in lines(noise.section(answer_of(3), None))
 
 

@@ -171,6 +171,17 @@ def test__paragraph__only_failures__names_the_first_and_that_others_wait():
     assert "none of 2 trials has ended with a result yet, so" in paragraph(simulation.answer())
 
 
+def test__paragraph__attention_diverged__says_so_where_the_verdict_would_stand():
+    simulation = Simulation(cheap_wins, lambda layers: 0.0)
+    layers = simulation.baselines["reference"]
+    simulation.rows = [
+        row(0, layers, state="diverged", phase="baseline"),
+        row(1, (S,) * 4, 3.0, phase="baseline"),
+    ]
+    said = paragraph(simulation.answer())
+    assert "is undecided: no run of all-attention ended with a result." in said
+
+
 def timed(simulation, seconds_of):
     """The rows with passes timed on one machine, a hundredth apart."""
     simulation.rows = [
