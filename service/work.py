@@ -12,12 +12,13 @@ from mixers.explain import load
 from mixers.spec import EncoderSpec
 from search.engine.claims import FINGERPRINT
 from search.errors import NothingThereError
-from search.remote.connection import LEASE_LOST
-from search.remote.wire import Commit, Held
-from search.rows import Claim, StudyRow
+from search.remote.connection import LEASE_LOST, STILL_WORKED_ON
+from search.remote.wire import Commit, Held, StudyEnd
+from search.rows import FINAL_STATES, Claim, StudyRow
 from search.spec.budget import Budget
 from search.spec.study_file import study_from
 from search.store.repo import Store
+from search.store.studies import set_study_state
 from search.store.tables import Attempt, Trial, Worker
 from service.problems import ProblemError, one_line, wrong_fields
 
@@ -77,6 +78,22 @@ def give_back(store: Store, worker_id: int, held: Sequence[Held]) -> None:
         found = {(row.trial_id, row.number) for row in connection.execute(live)}
     for trial_id, token in sorted(found - known):
         store.release(claim_of(store, trial_id, token), False, UNHEARD)
+
+
+def end_study(store: Store, study_id: int, end: StudyEnd) -> None:
+    """Note how a study ended, in the transaction that sees that nothing of it is left.
+
+    Raises:
+        ProblemError: 409, a trial of it is in hand or waits.
+        NothingThereError: There is no such study.
+    """
+    left = select(Trial.id).where(Trial.study_id == study_id, Trial.state.not_in(FINAL_STATES))
+    with store.writing(study_id) as connection:
+        if connection.execute(left.limit(1)).first() is not None:
+            raise ProblemError(
+                409, "a trial of the study is in hand or waits for a worker", kind=STILL_WORKED_ON
+            )
+        set_study_state(connection, study_id, end.state, end.reason)
 
 
 def asked_budget(study: StudyRow) -> Budget:

@@ -12,7 +12,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from search.engine.terms import Terms
-from search.remote.connection import STILL_WORKED_ON
 from search.remote.reading import STUDY
 from search.remote.wire import (
     Beat,
@@ -30,12 +29,20 @@ from search.remote.wire import (
     RowsPage,
     StudyEnd,
 )
-from search.rows import FINAL_STATES, Offer, StudyRow
+from search.rows import Offer, StudyRow
 from service.bodies import body_of, described_by
 from service.deps import AccessDep, FeedDep, StoreDep, Submitter
-from service.problems import WITH_BODY, ProblemError, errors
+from service.problems import WITH_BODY, errors
 from service.schemas import LARGEST_ID, IdPath, StudyForWork, Text
-from service.work import admitted_spec, asked_budget, claim_of, give_back, known_worker, lease_lost
+from service.work import (
+    admitted_spec,
+    asked_budget,
+    claim_of,
+    end_study,
+    give_back,
+    known_worker,
+    lease_lost,
+)
 
 router = APIRouter(prefix="/workers", tags=["workers"])
 LEAST_ZIPPED = 1024
@@ -113,12 +120,7 @@ def end(
     user: Submitter,
 ) -> None:
     """Once nothing of it is in hand or waits any more; before that it is 409."""
-    rows = store.rows(store.study(study_id).id, curves=False)
-    if any(row.state not in FINAL_STATES for row in rows):
-        raise ProblemError(
-            409, "a trial of the study is in hand or waits for a worker", kind=STILL_WORKED_ON
-        )
-    store.set_study_state(study_id, body.state, body.reason)
+    end_study(store, study_id, body)
 
 
 @router.get(

@@ -25,6 +25,7 @@ from search.settings import Settings
 from search.spec.budget import Budget
 from search.store import tokens
 from search.store.repo import Store
+from search.workers.on_ray import RayWorker
 from service.rowfeed import RowFeed
 
 AGENDA = Agenda(0, frozenset({"search"}))
@@ -288,6 +289,21 @@ def test__token__revoked_in_mid_trial__ends_the_worker_and_the_next_one_hands_on
     [row] = store.rows("new")
     outcomes = [attempt["outcome"] for attempt in store.trial(row.id)["attempts"]]
     assert outcomes == ["preempted", "completed"]
+
+
+def test__ray_actor__for_a_service__trains_without_the_store(
+    both, local, monkeypatch, tmp_path
+) -> None:
+    store, remote = both
+    study = store_factory.study_spec(strategy={"name": "random"}, recall=False)
+    store.ask_budget(store.ensure_study("new", study, {}).id, "1")
+    monkeypatch.setattr(module, "slot_runner", lambda *_: Scripted())
+    for name in ("FILES", "CACHE"):
+        monkeypatch.setenv(f"SEARCH_{name}_DIR", str(tmp_path / name))
+    token = make_token(store.address.path.as_posix(), "submit")
+    nowhere = f"sqlite:///{tmp_path}/nowhere/search.db"
+    assert RayWorker().work(nowhere, remote.url, token, "new", True) == 1
+    assert [row.state for row in store.rows("new")] == ["completed"]
 
 
 def test__service__not_there_or_at_its_limit__is_a_store_that_is_away(filled: str) -> None:
