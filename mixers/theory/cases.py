@@ -1,11 +1,12 @@
 """The inputs that a certificate looks at: all grid points, or a seeded sample of each category."""
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from mixers.theory.sizes import Column, Sizes
+from mixers.theory.sizes import Column, Sizes, in_words
 from mixers.theory.tokenwise import placed
 
 EXHAUSTIVE_UP_TO = 1_000_000
@@ -52,7 +53,9 @@ class Selection:
         """The selection in words."""
         if self.sampled is None:
             return f"all {self.total:,}"
-        return f"a sample of {self.sampled:,} out of {self.total:.3g}, seed {self.seed}"
+        return (
+            f"a sample of {self.sampled:,} out of {in_words(self.total, '.3g')}, seed {self.seed}"
+        )
 
 
 def select(sizes: Sizes, *, sample: int, seed: int, exhaustive_up_to: int) -> Selection:
@@ -92,6 +95,10 @@ def any_columns(sizes: Sizes, generator: random.Random) -> tuple[Column, ...]:
 
 def distinct_columns(sizes: Sizes, generator: random.Random) -> tuple[Column, ...]:
     """Draw a grid point whose columns all differ."""
+    if sys.maxsize < sizes.B:  # more than a range can count
+        while len(set(columns := any_columns(sizes, generator))) < sizes.n:
+            pass
+        return columns
     places = generator.sample(range(sizes.B), sizes.n)
     return tuple(tuple(place // step % sizes.K for step in sizes.u) for place in places)
 

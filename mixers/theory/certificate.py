@@ -11,7 +11,7 @@ from mixers.theory.context import shift_layers
 from mixers.theory.duplicates import distance_claims
 from mixers.theory.layers import Tokens
 from mixers.theory.network import Network, build
-from mixers.theory.sizes import Sizes
+from mixers.theory.sizes import Sizes, in_words
 from mixers.theory.subjects import ExactSubject, NetworkSubject
 from mixers.theory.targets import Scrambled
 from mixers.theory.tokenwise import quantizer_layers
@@ -87,7 +87,7 @@ def certify(
     has_values = whole or n_layers["value"] <= MOST_WINDOWS
     if not has_values:
         notes.append(
-            f"the value mapping was not run: {n_layers['value']:,} layers, "
+            f"the value mapping was not run: {in_words(n_layers['value'], ',')} layers, "
             f"at most {MOST_WINDOWS:,} are kept"
         )
     subject: NetworkSubject | ExactSubject
@@ -101,7 +101,14 @@ def certify(
             on_progress(done, selection.count)
         for check in watching:
             check.see(case, reading)
-    claims = [*layer_claims(sizes, network, n_layers), quantizer_claim(sizes)]
+    claims = []
+    if n_layers["quantizer"] <= MOST_LITERAL_RUNS:
+        claims = [*layer_claims(sizes, network, n_layers), quantizer_claim(sizes)]
+    else:
+        notes.append(
+            f"the quantizer was not run: {in_words(n_layers['quantizer'], ',')} layers, "
+            f"at most {MOST_LITERAL_RUNS:,} are run"
+        )
     claims += rows(watching)
     if network is not None and not whole:
         claims.append(network_claim(network, selection, n_layers))

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from mixers.theory.layers import Number
-from mixers.theory.sizes import Column, Sizes
+from mixers.theory.sizes import Column, Sizes, TheoryError
 
 Function = Callable[[Tensor], Tensor]
 """f, batched: (B, n, d) float64 in [0, 1] to the same shape; 0 outside. Tokens are rows, the
@@ -41,6 +42,38 @@ def previous(x: Tensor) -> Tensor:
 
 FUNCTIONS: dict[str, Function] = {"mean": mean, "centred": centred, "previous": previous}
 """Functions by name; all but "previous" are permutation-equivariant."""
+
+
+CHECKED_POINTS = 200
+SAME_UP_TO = 1e-5
+"""Of the largest value: what rounding in single precision may do to a sum in another order."""
+
+
+def require_target(function: Function, d: int, n: int, theorem: int) -> None:
+    """Look at a function on some uniform points, also with their tokens reversed.
+
+    Raises:
+        TheoryError: It fails there, does not return finite vectors of the same shape, or, for
+            Theorem 2, is not permutation-equivariant.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand((CHECKED_POINTS, n, d), dtype=torch.float64, generator=generator)
+    values: Any  # a function of the user may return whatever it likes
+    try:
+        values, reversed_values = function(x), function(x.flip(1))
+    except Exception as error:  # whatever a function of the user raises
+        raise TheoryError(f"the target fails: {type(error).__name__}: {error}") from error
+    if not isinstance(values, Tensor) or values.shape != x.shape:
+        found = list(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise TheoryError(f"the target returns {found} for vectors {list(x.shape)}, the same asked")
+    if not bool(torch.isfinite(values).all()):
+        raise TheoryError("the target returns values that are not finite")
+    off = float((values.flip(1) - reversed_values).abs().max())
+    if theorem == 2 and off > SAME_UP_TO * float(values.abs().max()):
+        raise TheoryError(
+            f"the target is not permutation-equivariant, which Theorem 2 asks for: with the tokens "
+            f"reversed its values are off by up to {off:.3g}; take theorem 3"
+        )
 
 
 class OnCubes:

@@ -16,6 +16,8 @@ HALVINGS = 2
 P = 2.0
 """The p of d_p in the table."""
 STANDARD_ERRORS = 5.0
+SMALLEST = 1e-300
+"""A share below this is taken for this one, so that no share of 0 divides."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def trend_claim(shares: list[Share]) -> Claim:
     d = shares[0].sizes.d
     steps = pairwise(shares)
     ratios = ", ".join(f"{a.distance / b.distance:.3f}" if b.distance else "-" for a, b in steps)
-    slack = [each.bound * (1 + each.tolerance / each.expected) for each in shares]
+    slack = [each.bound * (1 + each.tolerance / max(each.expected, SMALLEST)) for each in shares]
     return Claim(
         "Proposition 4: d_p falls as delta^(d/p), p = 2",
         f"<= (d n C(n,2))^(1/2) delta^(d/2); per halving to {2 ** (d / P):.3f}",

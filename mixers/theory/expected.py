@@ -4,6 +4,7 @@ Orientation of the paper: k = 1/delta, b = k^d, u = (1, k, ..., k^(d-1)), ids l_
 the columns.
 """
 
+from fractions import Fraction
 from math import comb, factorial, prod
 
 
@@ -84,4 +85,4 @@ def category_sizes(d: int, n: int, k: int, theorem: int) -> dict[int, int]:
 
 def duplicate_share(n: int, b: int) -> float:
     """Return the measure of the cubes in which two columns fall together: 1 - prod (1 - i/b)."""
-    return 1.0 - prod(1.0 - i / b for i in range(n))
+    return float(1 - prod(1 - Fraction(i, b) for i in range(n)))

@@ -14,7 +14,7 @@ from mixers.model import Block, Encoder
 from mixers.spec import BlockSpec, EncoderSpec
 from mixers.theory.context import global_layer, shift_layers
 from mixers.theory.layers import Number, ShiftLayer, SignLayer, TokenLayer
-from mixers.theory.sizes import Sizes
+from mixers.theory.sizes import FLOAT64_BITS, Sizes, TheoryError, in_words
 from mixers.theory.tokenwise import Target, quantizer_layers, value_layers
 
 Layer = TokenLayer | ShiftLayer | SignLayer
@@ -28,11 +28,13 @@ class Network:
         sizes: The sizes.
         encoder: `Encoder` in float64: vectors (B, n, d) to (B, n, d), in real units.
         parts: Blocks of each part, in the order "quantizer", "shifts", "global", "value".
+        largest_id: The largest id that a window of the value mapping waits for, in units.
     """
 
     sizes: Sizes
     encoder: Encoder
     parts: dict[str, range]
+    largest_id: int
 
     def run(self, x: Tensor, *names: str) -> Tensor:
         """Return x (B, n, d) after the blocks of these parts; the quantizer adds positions."""
@@ -49,14 +51,17 @@ def build(sizes: Sizes, target: Target) -> Network:
     """Return the network whose output is the target on cubes (Theorem 2: with distinct columns).
 
     Raises:
-        TheoryError: The sizes do not fit float64 or are too many layers; names the quantity.
+        TheoryError: The sizes or the target do not fit float64, or there are too many layers; names
+            the quantity.
     """
     sizes.require_network()
+    values = value_layers(sizes, target)
+    largest = largest_window(sizes, values)
     layers: dict[str, Sequence[Layer]] = {
         "quantizer": quantizer_layers(sizes),
         "shifts": shift_layers(sizes),
         "global": [global_layer(sizes)],
-        "value": value_layers(sizes, target),
+        "value": values,
     }
     everything = [layer for part in layers.values() for layer in part]
     spec = EncoderSpec(
@@ -76,7 +81,23 @@ def build(sizes: Sizes, target: Target) -> Network:
     for block, layer in zip(encoder.blocks, everything, strict=True):
         assert isinstance(block, Block)
         fill(sizes, block, layer)
-    return Network(sizes, encoder, ranges(layers))
+    return Network(sizes, encoder, ranges(layers), largest)
+
+
+def largest_window(sizes: Sizes, values: Sequence[TokenLayer]) -> int:
+    """Return the largest id, in units, that a layer of the value mapping waits for.
+
+    Raises:
+        TheoryError: A guard layer had to move the windows to where floats are further apart.
+    """
+    largest = max(sizes.largest_id, *(int(-layer.bias) for layer in values))
+    if largest > 2**FLOAT64_BITS:
+        raise TheoryError(
+            f"values of the target reach u^T A >= t_l = {sizes.interval[0]} units of delta, so a "
+            f"guard layer moves the ids to {in_words(largest)}, which needs "
+            f"{largest.bit_length()} bits, float64 has {FLOAT64_BITS}; scale the target down"
+        )
+    return largest
 
 
 def ranges(layers: dict[str, Sequence[Layer]]) -> dict[str, range]:

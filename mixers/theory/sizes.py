@@ -1,6 +1,7 @@
 """The sizes of a construction and the numbers that the proof derives from them."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from math import comb
@@ -12,12 +13,22 @@ FLOAT64_BITS = 53
 MOST_LAYERS = 20_000
 """Layers of the largest network that is built."""
 
+MOST_BITS = 1000
+"""Bits of the largest integer that is written in full; larger ones overflow a float's format."""
+
 Column = tuple[int, ...]
 """One token in units of delta, d integers."""
 
 
 class TheoryError(MixerError):
     """A construction was asked for sizes at which it does not exist or is not exact."""
+
+
+def in_words(number: float | Fraction, style: str = "") -> str:
+    """Return a number in a style of `format`, or with seven digits where it is very large."""
+    if int(number).bit_length() <= MOST_BITS:
+        return format(number, style)
+    return f"{Decimal(int(number)):.6e}"
 
 
 @dataclass(frozen=True)
@@ -156,14 +167,14 @@ class Sizes:
         if self.largest_id > 2**FLOAT64_BITS:
             name = "the end t_r of the ids' interval" if self.theorem == 2 else "the largest id"
             raise TheoryError(
-                f"{name} is {self.largest_id} units of delta and needs "
+                f"{name} is {in_words(self.largest_id)} units of delta and needs "
                 f"{self.largest_id.bit_length()} bits, float64 has {FLOAT64_BITS} ({where}); "
                 + self.advice()
             )
         if not self.is_small():
             raise TheoryError(
-                f"the network has {sum(self.n_layers.values()):,} layers, "
-                f"{self.n_layers['value']:,} of them to map values ({where}); "
+                f"the network has {in_words(sum(self.n_layers.values()), ',')} layers, "
+                f"{in_words(self.n_layers['value'], ',')} of them to map values ({where}); "
                 f"at most {MOST_LAYERS:,} are built; take a smaller d or n, or a larger delta"
             )
 

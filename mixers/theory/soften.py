@@ -1,7 +1,7 @@
 """Step 3 (Lemma 9): hardmax by a hot softmax, every activation by four ReLUs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
 import torch
@@ -87,7 +87,7 @@ def soften(
             units = quantizer_eps if index in network.parts["quantizer"] else 0.25
             assert isinstance(spec.activation, PiecewiseLinear)
             fill_relus(block, source, spec.activation, units * float(sizes.delta))
-    return Network(sizes, encoder, network.parts)
+    return replace(network, encoder=encoder)
 
 
 def softened(block: BlockSpec, sizes: Sizes) -> BlockSpec:

@@ -33,9 +33,12 @@ class Tightness:
     numbers: int
 
     @property
-    def ratio(self) -> float:
-        """Residual parameters over those of the construction."""
-        return self.residual_parameters / self.parameters
+    def ratio(self) -> float | int:
+        """Residual parameters over those of the construction; whole where no float is so large."""
+        try:
+            return self.residual_parameters / self.parameters
+        except OverflowError:
+            return self.residual_parameters // self.parameters
 
     @property
     def gain(self) -> int:

@@ -138,6 +138,8 @@ def text(certificate: "Certificate") -> str:
 
 def tightness_text(rows: list["Tightness"]) -> str:
     """The table of section 5.4."""
+    from mixers.theory.sizes import in_words
+
     headers = ("d", "n", "delta", "layers", "parameters", "residual layers", "residual parameters")
     columns = [(header, RIGHT) for header in (*headers, "ratio", "n!")]
     cells = (
@@ -149,8 +151,8 @@ def tightness_text(rows: list["Tightness"]) -> str:
             short(row.parameters),
             short(row.residual_layers),
             short(row.residual_parameters),
-            f"{row.ratio:.2f}",
-            str(row.gain),
+            in_words(row.ratio, ".2f"),
+            in_words(row.gain),
         )
         for row in rows
     )
@@ -160,4 +162,6 @@ def tightness_text(rows: list["Tightness"]) -> str:
 
 def short(number: int) -> str:
     """A count, shortened where it has more than twelve digits."""
-    return f"{number:,}" if number < 10**12 else f"{number:.3e}"
+    from mixers.theory.sizes import in_words
+
+    return in_words(number, "," if number < 10**12 else ".3e")

@@ -48,18 +48,20 @@ def build_network(
 ) -> None:
     """Build the float64 network of a function and measure how far it is from it.
 
-    Values are rounded where the ids are large: to the spacing of floats at the largest id.
+    Values are rounded to the spacing of floats at the largest id, or at the largest value. A target
+    that is not permutation-equivariant is refused without --theorem 3.
     The distance d_2 is taken over [0, 1]^(d x n) on 20,000 uniform points with seed 0. Exit code 1
     where no delta down to 1/256 brings the cubes within E/3.
     """
     from mixers.folder import save
-    from mixers.theory.cubes import OnCubes, mean_distance, uniform
+    from mixers.theory.cubes import OnCubes, mean_distance, require_target, uniform
     from mixers.theory.network import build
     from mixers.theory.sizes import Sizes
     from search.cli.theory_sizes import sizes_of
 
     function = function_of(target)
     which: Literal[2, 3] = 3 if theorem == "3" else 2
+    require_target(function, d, n, which)
     if delta is None:
         sizes = Sizes(d, n, chosen_width(function, d, n, eps=eps, theorem=which), which)
     else:
@@ -68,7 +70,8 @@ def build_network(
     network = build(sizes, cubes)
     x = uniform(sizes, points=POINTS, seed=SEED)
     wanted, on_cubes, got = function(x), cubes.at(x), network.run(x, *network.parts)
-    rounding = float(sizes.largest_id * sizes.delta) * 2.0**-52
+    largest = max(float(network.largest_id * sizes.delta), float(on_cubes.abs().max()))
+    rounding = largest * 2.0**-52
     found = {
         "theorem": sizes.theorem,
         "d": d,

@@ -29,10 +29,17 @@ def plot_sweep(
     import random
 
     from mixers.theory.cases import any_columns, case_of, distinct_columns
+    from mixers.theory.sizes import MOST_BITS, in_words
     from search.cli.mixers_draw import draw
     from search.cli.theory_sizes import sizes_of
+    from search.errors import InputError
 
     sizes = sizes_of(d, n, delta, theorem)
+    if sizes.largest_entry.bit_length() > MOST_BITS:
+        raise InputError(
+            f"ids up to {in_words(sizes.largest_entry)} units are too large to draw; "
+            "take a smaller --n or --d, or a larger --delta"
+        )
     columns = any_columns if sizes.theorem == 3 else distinct_columns
     case = case_of(sizes, columns(sizes, random.Random(seed)))
     stages = sweep(sizes, [list(token) for token in case.tokens])

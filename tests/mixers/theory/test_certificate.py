@@ -109,6 +109,11 @@ def test__tightness__large_b__residual_network_is_n_factorial_times_larger():
     assert row.numbers == 6 * comb(4096, 3)
 
 
+def test__tightness__ratio_beyond_floats__is_whole():
+    row = tightness(Sizes(1, 200, 256))
+    assert row.ratio == row.residual_parameters // row.parameters > 10**308
+
+
 def test__tightness_table__asked_sizes_first_then_larger_ones_that_exist():
     rows = tightness_table(Sizes(1, 3, 4))
     assert [(r.sizes.d, r.sizes.n, r.sizes.K) for r in rows] == [

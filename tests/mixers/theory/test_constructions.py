@@ -161,6 +161,20 @@ def test__network__sizes_beyond_floats__are_refused_with_the_quantity(sizes, wor
         assert word in str(caught.value)
 
 
+def test__network__target_so_large_that_its_guard_leaves_floats__is_refused():
+    """Ids and guard must stay below 2^53: above, windows of one unit cannot tell ids apart."""
+    sizes = Sizes(1, 2, 4)
+    largest = 2**50
+    x = torch.tensor([[[0.1], [0.6]]], dtype=torch.float64)
+
+    network = build(sizes, lambda columns: [[largest]] * 2)
+
+    assert network.encoder(x).flatten().tolist() == [largest / 4] * 2
+    assert largest < network.largest_id <= 2**53
+    with pytest.raises(TheoryError, match=r"guard layer moves the ids to .* needs 5\d bits"):
+        build(sizes, lambda columns: [[8 * largest]] * 2)
+
+
 def test__sizes__more_tokens_than_columns__are_refused():
     with pytest.raises(TheoryError, match=r"n = 3 tokens cannot all differ.* B = delta\^-d = 2"):
         Sizes(1, 3, 2)

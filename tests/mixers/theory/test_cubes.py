@@ -3,9 +3,17 @@
 import pytest
 import torch
 
-from mixers.theory.cubes import FUNCTIONS, OnCubes, choose_delta, fineness, mean, uniform
+from mixers.theory.cubes import (
+    FUNCTIONS,
+    OnCubes,
+    choose_delta,
+    fineness,
+    mean,
+    require_target,
+    uniform,
+)
 from mixers.theory.network import build
-from mixers.theory.sizes import Sizes
+from mixers.theory.sizes import Sizes, TheoryError
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -18,6 +26,25 @@ def test__functions__boundary_and_order__compact_support_and_equivariance(name):
     order = [2, 0, 1]
     same = torch.allclose(function(x[:, order]), function(x)[:, order], atol=1e-15)
     assert same == (name != "previous")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: x.cumsum(1), "not permutation-equivariant"),
+        (lambda x: x[:, :1], "returns \\[200, 1, 2\\] for vectors \\[200, 3, 2\\]"),
+        (lambda x: x / 0, "not finite"),
+        (lambda x: x.nope, "the target fails: AttributeError"),
+    ],
+)
+def test__require_target__no_target_of_theorem_2__is_refused(function, words):
+    with pytest.raises(TheoryError, match=words):
+        require_target(function, 2, 3, theorem=2)
+
+
+def test__require_target__order_counts_in_theorem_3__and_single_precision_will_do():
+    require_target(lambda x: x.cumsum(1), 2, 3, theorem=3)
+    require_target(lambda x: mean(x.float()), 2, 3, theorem=2)
 
 
 def test__on_cubes__point__has_the_value_at_the_centre():

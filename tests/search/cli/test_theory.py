@@ -73,6 +73,21 @@ def test__verify__more_layers_than_memory__still_answers(capsys):
     assert "note: no network was run" in done.out
 
 
+@pytest.mark.parametrize(
+    ("d", "n", "delta", "word"),
+    [
+        # 9^420 inputs are more than the largest float, 8^21 columns more than a list can count.
+        ("21", "20", "1/8", "a sample of 100 out of 6.051374e+400"),
+        ("1", "2", "1/1000000000", "the quantizer was not run: 1,000,000,001 layers"),
+    ],
+)
+def test__verify__numbers_beyond_floats_and_lists__still_answers(capsys, d, n, delta, word):
+    arguments = ("--d", d, "--n", n, "--delta", delta, "--sample", "100")
+    done = call(capsys, "theory", "verify", *arguments)
+    assert done.code == 0
+    assert word in done.out
+
+
 def test__build__export__folder_that_loads(capsys, tmp_path):
     import mixers
 
@@ -113,6 +128,9 @@ def test__build__eps_out_of_reach__says_so_with_code_1_and_what_would_do(capsys)
         (("--n", "300"), "n = 300 tokens cannot all differ"),
         (("--target", "nope"), "--target 'nope' is none of mean, centred, previous"),
         (("--target", "mixers.theory.cubes:nope"), "has no attribute 'nope'"),
+        (("--target", "previous"), "not permutation-equivariant, which Theorem 2 asks for"),
+        (("--target", "math:pi"), "the target fails: TypeError: 'float' object is not callable"),
+        (("--target", "torch:sum"), "the target returns [] for vectors [200, 2, 1]"),
         (("--delta", "1/3"), "the grid points k/3 are not exact in floats"),
         (("--d", "2", "--n", "4", "--delta", "1/8"), "needs 60 bits, float64 has 53"),
     ],

@@ -28,3 +28,12 @@ def test__plot__too_many_shifts__one_line_and_code_2(capsys, tmp_path):
     done = call(capsys, "theory", "plot", "--d", "8", "--out", out, "--delta", "1/8")
     assert done.code == 2
     assert "16,777,216 shifts are too many to draw" in done.error_line
+
+
+def test__plot__ids_beyond_floats__one_line_and_code_2(capsys, tmp_path):
+    out = str(tmp_path / "sweep.html")
+    done = call(
+        capsys, "theory", "plot", "--d", "1", "--n", "200", "--delta", "1/256", "--out", out
+    )
+    assert done.code == 2
+    assert "units are too large to draw; take a smaller --n" in done.error_line
