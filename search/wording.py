@@ -92,6 +92,11 @@ def with_unit(text: str, question: Question) -> str:
     return f"{text} {question.unit}".rstrip()
 
 
+def sure_text(alpha: float) -> str:
+    """How sure 1 - alpha is, as "99.968 %": never rounded up to certainty."""
+    return f"{100 - float(f'{100 * alpha:.2g}'):.10g} %"
+
+
 def joined(items: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     if len(items) < 2:

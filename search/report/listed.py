@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.wording import plural
+from search.wording import plural, sure_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -26,7 +26,7 @@ def section(answer: Answer, room: Room | None) -> Section:
     ]
     header, rows = contrast_table(shown, names, question, full=room is None)
     tolerance = f"tolerance {question.tolerance:g} {question.unit}".rstrip()
-    sure = f"{100 * (1 - answer.family.alpha):.3g} %"
+    sure = sure_text(answer.family.alpha)
     lines = [
         f"{tolerance}; all {plural(answer.family.confirmatory, 'contrast')} of the list together "
         f"are {sure} sure (Holm)"

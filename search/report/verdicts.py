@@ -8,7 +8,7 @@ from search.answers.variance import few_words
 from search.report import listed
 from search.report.contrasts import contrast_table
 from search.report.sections import Room, Section
-from search.wording import OTHERS, joined
+from search.wording import OTHERS, joined, sure_text
 
 if TYPE_CHECKING:
     from search.answers.answer import Answer
@@ -33,7 +33,7 @@ def section(answer: Answer, room: Room | None) -> Section:
         line += (
             f"; intervals of the noise of {'seeds and test documents' if read else 'seeds alone'}"
         )
-        line += f", verdicts {100 * (1 - answer.family.alpha):.3g} % sure together"
+        line += f", verdicts {sure_text(answer.family.alpha)} sure together"
         line += f" (answer {answer.family.look} of this study)" if answer.family.look > 1 else ""
     untested = OTHERS.keys() - {contrast.against for contrast in answer.contrasts}
     if untested:

@@ -71,5 +71,7 @@ def test__verdicts__looks_and_runs_under_way__are_said():
     assert "verdicts 96 % sure together" in lines(verdicts.section(answer_of(4), None))
     second = lines(verdicts.section(answer_of(4, look=2), None))
     assert "99.2 % sure together (answer 2 of this study)" in second
+    fifth = lines(verdicts.section(answer_of(4, look=5), None))
+    assert "verdicts 99.9936 % sure together (answer 5 of this study)" in fifth
     assert "provisional" not in second
     assert "provisional" in lines(verdicts.section(answer_of(4, state="running"), None))
