@@ -17,8 +17,8 @@ from search.rows import Claim, CommitOutcome
 from search.store.engine import DatabaseTime
 from search.store.events import record
 from search.store.finite import require_finite
-from search.store.inserting import insert_rows, many_rows
-from search.store.leases import LIVE, set_state
+from search.store.inserting import WithRows
+from search.store.leases import LIVE, UPDATE_TRIAL
 from search.store.reusing import TRAINED_ELSEWHERE, find_source, reuse
 from search.store.routes import route_document
 from search.store.tables import SpaceRevision, Study, Trial, TrialBlock
@@ -44,7 +44,7 @@ SITUATION = select(
     TRAINED_ELSEWHERE.order_by(None).exists().label("is_elsewhere"),
     PLUGINS.scalar_subquery().label("plugins"),
 )
-INSERT_BLOCKS = many_rows(TrialBlock)
+START_TRIAL = WithRows(UPDATE_TRIAL, {"blocks": TrialBlock})
 RESERVED_FLOPS = select(func.sum(Trial.training_flops)).where(Trial.study_id == bindparam("study"))
 
 
@@ -134,24 +134,23 @@ def commit(
         return "running" if found.taken_by == claim.trial_id else "duplicate"
     if most_flops is not None and reserved_flops(connection, study_id) + flops > most_flops:
         return "no room"
-    set_state(
-        connection,
-        claim.trial_id,
-        "running",
-        None,
+    columns = {
+        "state": "running",
+        "reason": None,
         **described.columns,
-        role=role,
-        seed=seed,
-        seed_index=seed_index,
-        recipe=dict(recipe),
-        training_key=training_key,
-        sampler_params=dict(params),
-        sampler_attrs=dict(attrs),
-        training_flops=flops,
-        requested_steps=until,
-        started_at=found.now,
-    )
-    write_blocks(connection, claim.trial_id, described, found.plugins or {})
+        "role": role,
+        "seed": seed,
+        "seed_index": seed_index,
+        "recipe": dict(recipe),
+        "training_key": training_key,
+        "sampler_params": dict(params),
+        "sampler_attrs": dict(attrs),
+        "training_flops": flops,
+        "requested_steps": until,
+        "started_at": found.now,
+    }
+    blocks = block_rows(claim.trial_id, described, found.plugins or {})
+    START_TRIAL.run(connection, {"trial": claim.trial_id, **columns}, {"blocks": blocks})
     if study_attrs:
         add_notes(connection, study_id, study_attrs)
     source = None
@@ -186,13 +185,13 @@ def reserved_flops(connection: Connection, study_id: int) -> int:
     return int(connection.execute(RESERVED_FLOPS, {"study": study_id}).scalar_one())
 
 
-def write_blocks(
-    connection: Connection, trial_id: int, described: Described, plugins: Mapping[str, Any]
-) -> None:
-    """Write one row per layer, with the package that its mixer comes from."""
+def block_rows(
+    trial_id: int, described: Described, plugins: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return one row per layer, with the package that its mixer comes from."""
     rows = []
     for block in described.blocks:
         distribution, version = plugins.get(block["kind"], (None, None))
         package = {"distribution": distribution, "version": version}
         rows.append({"trial_id": trial_id, **block, **package})
-    insert_rows(connection, INSERT_BLOCKS, rows)
+    return rows

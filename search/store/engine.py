@@ -23,6 +23,7 @@ from sqlalchemy.exc import (
     DBAPIError,
     IntegrityError,
     InterfaceError,
+    InvalidatePoolError,
     NoSuchModuleError,
     OperationalError,
     ProgrammingError,
@@ -41,6 +42,7 @@ LEAST_ROOM_BYTES = 64 * 1024
 CONNECT_TIMEOUT_S = 10
 NO_RIGHTS = "42501"  # PostgreSQL's code of a missing permission
 WRITE = "search_write"
+LOCK = "search_lock"
 
 # Advisory locks of PostgreSQL are numbers: a first one of ours, a second one for the purpose.
 LOCK_SPACE = 0x6D69786D
@@ -69,6 +71,7 @@ def compile_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -
 # Made once, as all statements that a trial needs: building one costs more than running it.
 SELECT_TIME = select(DatabaseTime())
 TAKE_LOCK = select(func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("number", type_=Integer)))
+BEGIN_LOCKED = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_SPACE}, {{}})"
 
 dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
@@ -89,16 +92,19 @@ def make_engine(address: Address) -> Engine:
         event.listen(engine, "begin", begin_sqlite)
         return engine
     try:
-        return create_engine(
+        engine = create_engine(
             address.url,
             json_serializer=dump_json,
-            pool_pre_ping=True,
+            isolation_level="AUTOCOMMIT",  # we begin transactions, not the driver
             connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
         )
     except (ImportError, NoSuchModuleError):
         raise StoreError(
             f"{address.label}: PostgreSQL needs its driver; pip install 'mixsearch[postgres]'"
         ) from None
+    event.listen(engine, "checkout", refuse_closed)
+    event.listen(engine, "begin", begin_postgresql)
+    return engine
 
 
 def prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
@@ -112,6 +118,34 @@ def begin_sqlite(connection: Connection) -> None:
     """Begin; a writer takes the write lock at once, so it never fails half-way for want of it."""
     writes = connection.get_execution_options().get(WRITE, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def refuse_closed(connection: Any, record: Any, proxy: Any) -> None:
+    """Let the pool open a new connection in place of one that the server has closed.
+
+    Nothing is sent, unlike by the pool's own ping: what a server says before it goes away, and that
+    it is gone, has arrived already. Whoever comes too early for it hears it from his statement.
+
+    Raises:
+        InvalidatePoolError: The driver's connection is closed.
+    """
+    import psycopg
+
+    try:
+        connection.pgconn.consume_input()  # last words, if any
+        connection.pgconn.consume_input()
+    except psycopg.Error as error:
+        raise InvalidatePoolError(str(error)) from error
+
+
+def begin_postgresql(connection: Connection) -> None:
+    """Begin, and take the lock of a writer with the same message."""
+    raw: Any = connection.connection.driver_connection
+    if not raw.autocommit:
+        return  # a reader: the driver knows of its isolation
+    lock = connection.get_execution_options().get(LOCK)
+    words = "BEGIN" if lock is None else BEGIN_LOCKED.format(lock_number(lock))
+    connection.exec_driver_sql(words)
 
 
 @contextmanager
@@ -136,18 +170,20 @@ def writing(engine: Engine, address: Address, *, lock: int | None = None) -> Ite
         lock: Writers with the same number take turns (PostgreSQL; SQLite has one writer anyway).
     """
     with translated(address), engine.connect() as plain:
-        connection = plain.execution_options(**{WRITE: True})
+        connection = plain.execution_options(**{WRITE: True, LOCK: lock})
         with connection.begin():
-            if lock is not None:
-                take_lock(connection, lock)
             yield connection
 
 
 def take_lock(connection: Connection, number: int) -> None:
     """Wait for an advisory lock that ends with the transaction; nothing to do on SQLite."""
     if connection.dialect.name == "postgresql":
-        # The second number has 32 bits; studies beyond them share locks, which only costs time.
-        connection.execute(TAKE_LOCK, {"number": number % 2**31})
+        connection.execute(TAKE_LOCK, {"number": lock_number(number)})
+
+
+def lock_number(number: int) -> int:
+    """Return the number of a lock in 32 bits; studies beyond them share locks, which costs time."""
+    return number % 2**31
 
 
 def database_time(connection: Connection) -> datetime:
@@ -179,6 +215,8 @@ def store_error(address: Address, error: BaseException | None) -> StoreError:
     """Say what a driver's error means for the user."""
     message = address.scrub(str(error))
     if not address.is_sqlite:
+        if any(sign in message for sign in NO_CONNECTION_FREE):
+            return StoreError(f"{address.label}: {TOO_MANY_CONNECTIONS}")
         return StoreError(f"{address.label}: PostgreSQL cannot be used: {message}")
     if "disk I/O error" in message and not has_room(address):
         message = "database or disk is full"  # its shared memory could not grow
@@ -197,6 +235,12 @@ def has_room(address: Address) -> bool:
         return True
 
 
+# The whole server, all but its administrator's connections, a database or a user.
+NO_CONNECTION_FREE = ("too many clients", "remaining connection slots", "too many connections")
+TOO_MANY_CONNECTIONS = (
+    "PostgreSQL takes no more connections; raise its max_connections (two for each trial trained "
+    "at once), or let workers go through 'search serve'"
+)
 LOCKED = "is locked"
 SQLITE_FAILURES = {
     "disk is full": "the disk is full; free some space and run the same command again "

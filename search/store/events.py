@@ -36,7 +36,18 @@ def record(
     On PostgreSQL writers of events take turns until they commit, or a reader that has seen id 8
     could miss id 7, committed later.
     """
-    connection.execute(
-        INSERT_EVENT[connection.dialect.name],
-        {"study_id": study_id, "trial_id": trial_id, "kind": kind, "at": at, "data": data or None},
-    )
+    event = event_values(study_id, kind, at, trial_id, data)
+    connection.execute(INSERT_EVENT[connection.dialect.name], event)
+
+
+def event_values(
+    study_id: int, kind: str, at: datetime, trial_id: int | None, data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters of `INSERT_EVENT`."""
+    return {
+        "study_id": study_id,
+        "trial_id": trial_id,
+        "kind": kind,
+        "at": at,
+        "data": dict(data) or None,
+    }

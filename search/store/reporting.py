@@ -1,16 +1,16 @@
 """What a training process tells on its way: how far it is, and what it reads there."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from search.messages import Message, Progress, Report, Resumed, Warned
 from search.rows import Claim
 from search.store.engine import DatabaseTime
-from search.store.events import record
+from search.store.events import INSERT_EVENT, event_values, record
 from search.store.finite import non_finite
-from search.store.inserting import insert_rows, many_rows
+from search.store.inserting import Rows, WithRows
 from search.store.leases import LIVE, holds_lease
 from search.store.measurements import Event, MetricPoint
 from search.store.tables import Attempt, Trial
@@ -21,7 +21,9 @@ LAST_READING = select(func.max(MetricPoint.step)).where(MetricPoint.trial_id == 
 TOLD = (DatabaseTime().label("now"), LAST_READING.scalar_subquery().label("last_reading"))
 UPDATE_PROGRESS = update(Attempt).where(*LIVE).returning(*TOLD)
 READ_PROGRESS = select(*TOLD).where(select(Attempt.number).where(*LIVE).exists())
-UPSERT_POINTS = many_rows(MetricPoint, overwrite="value")
+# A resumed attempt overwrites the points that it makes again.
+UPSERT_POINTS = WithRows(None, {"points": MetricPoint}, overwrite="value")
+UPSERT_NEWS = WithRows(INSERT_EVENT, {"points": MetricPoint}, overwrite="value")
 
 
 def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> bool:
@@ -46,8 +48,6 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
         for metric, value in message.metrics.items()
         if non_finite(value) is None
     ]
-    is_news = bool(points) and readings[-1].step > (attempt.last_reading or 0)
-    write_points(connection, points)
     if bad:
         step, what = bad[0]
         connection.execute(
@@ -55,18 +55,9 @@ def report(connection: Connection, claim: Claim, reports: Sequence[Message]) -> 
             .where(Trial.id == claim.trial_id, Trial.diverged_at.is_(None))
             .values(diverged_at=step, reason=f"{what} at step {step}")
         )
-    if is_news:
-        last = points[-1]["step"]
-        metrics = {f"{p['split']}.{p['metric']}": p["value"] for p in points if p["step"] == last}
-        record(
-            connection,
-            claim.study_id,
-            "report",
-            attempt.now,
-            claim.trial_id,
-            step=last,
-            metrics=metrics,
-        )
+    if points:
+        is_news = readings[-1].step > (attempt.last_reading or 0)
+        write_points(connection, claim, points, attempt.now if is_news else None)
     warnings = [message.text for message in reports if isinstance(message, Warned)]
     told = warnings_told(connection, claim) if warnings else set()
     for text in (text for text in warnings if text not in told):
@@ -109,7 +100,17 @@ def told_by(connection: Connection, claim: Claim, columns: Mapping[str, int]) ->
     return connection.execute(statement, {**names, **columns}).one_or_none()
 
 
-def write_points(connection: Connection, points: Sequence[Mapping[str, Any]]) -> None:
-    """Write points; a resumed attempt overwrites those that it makes again."""
-    newest = {tuple(p[k] for k in ("split", "metric", "step")): dict(p) for p in points}
-    insert_rows(connection, UPSERT_POINTS, list(newest.values()))
+def write_points(
+    connection: Connection, claim: Claim, points: Rows, news_at: datetime | None
+) -> None:
+    """Write points of a trial; if they are news, with the event that tells the last of them."""
+    newest = {tuple(p[k] for k in ("split", "metric", "step")): p for p in points}
+    rows = {"points": list(newest.values())}
+    if news_at is None:
+        UPSERT_POINTS.run(connection, {}, rows)
+        return
+    step = points[-1]["step"]
+    metrics = {f"{p['split']}.{p['metric']}": p["value"] for p in points if p["step"] == step}
+    told = {"step": step, "metrics": metrics}
+    event = event_values(claim.study_id, "report", news_at, claim.trial_id, told)
+    UPSERT_NEWS.run(connection, event, rows)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from search.messages import (
     Costs,
@@ -18,12 +18,8 @@ from search.spec.budget import TRAINING_TO_FORWARD_FLOPS
 from search.store.engine import DatabaseTime, database_time, dump_json
 from search.store.events import record
 from search.store.finite import non_finite
-from search.store.inserting import UPSERT, insert_rows, many_rows
-from search.store.leases import (
-    end_attempt,
-    retry_or_fail,
-    set_state,
-)
+from search.store.inserting import UPSERT, WithRows
+from search.store.leases import UPDATE_TRIAL, end_attempt, retry_or_fail
 from search.store.measurements import Cost, Environment, Evaluation, Probe, Proof
 from search.store.summary import summarise
 from search.store.tables import Attempt, Study, Trial
@@ -44,12 +40,10 @@ ENDING = (
     .join(Study, Study.id == Trial.study_id)
     .where(Trial.id == bindparam("trial"))
 )
-
-
-INSERT_COST = insert(Cost)
-INSERT_PROOF = insert(Proof)
-INSERT_EVALUATIONS = many_rows(Evaluation)
-INSERT_PROBES = many_rows(Probe)
+END_TRIAL = WithRows(
+    UPDATE_TRIAL,
+    {"evaluations": Evaluation, "costs": Cost, "probes": Probe, "proofs": Proof},
+)
 RESULTS: tuple[str, ...] = get_args(Outcome)
 
 
@@ -65,23 +59,22 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     outcome, reason = judged(result, trial)
     if not end_attempt(connection, claim, now, outcome, message=reason, step=result.steps):
         return keep_late(connection, claim, result)
-    set_state(
-        connection,
-        claim.trial_id,
-        outcome,
-        reason,
-        steps=result.steps,
-        sequences=result.sequences,
-        seconds=result.seconds,
-        training_flops=TRAINING_TO_FORWARD_FLOPS * result.costs.flops * result.sequences,
-        environment_id=trial.environment_id or environment_id(connection, result.environment),
-        finished_at=now,
-    )
     if claim.token > 1:
         forget_result(connection, claim.trial_id)
     # What a diverged network measures says nothing; its curve stays.
     evaluations = {} if outcome == "diverged" else result.evaluations
-    write_measured(connection, claim.trial_id, result, evaluations, trial.objective)
+    columns = {
+        "state": outcome,
+        "reason": reason,
+        "steps": result.steps,
+        "sequences": result.sequences,
+        "seconds": result.seconds,
+        "training_flops": TRAINING_TO_FORWARD_FLOPS * result.costs.flops * result.sequences,
+        "environment_id": trial.environment_id or environment_id(connection, result.environment),
+        "finished_at": now,
+    }
+    measured = measured_rows(claim.trial_id, result, evaluations, trial.objective)
+    END_TRIAL.run(connection, {"trial": claim.trial_id, **columns}, measured)
     if outcome == "completed":
         summarise(connection, claim.study_id, trial.arch_id or "")
     record(
@@ -97,29 +90,30 @@ def finish(connection: Connection, claim: Claim, result: TrialResult) -> bool:
     return True
 
 
-def write_measured(
-    connection: Connection,
+def measured_rows(
     trial_id: int,
     result: TrialResult,
     evaluations: Mapping[Any, Mapping[str, float]],
     objective: str,
-) -> None:
-    """Write what was measured of a trial, in all tables."""
-    rows = evaluation_rows(trial_id, evaluations, result.documents, objective)
-    insert_rows(connection, INSERT_EVALUATIONS, rows)
-    connection.execute(INSERT_COST, {"trial_id": trial_id, **cost_columns(result.costs)})
-    insert_rows(connection, INSERT_PROBES, probe_rows(trial_id, result.probes))
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what was measured of a trial, the rows of each table."""
+    proofs = []
     if result.proof is not None:
         layers = [layer.model_dump(mode="json") for layer in result.proof.layers]
-        connection.execute(
-            INSERT_PROOF,
+        proofs = [
             {
                 "trial_id": trial_id,
                 "sha256": result.proof.sha256,
                 "text": result.proof.text,
                 "layers": layers,
-            },
-        )
+            }
+        ]
+    return {
+        "evaluations": evaluation_rows(trial_id, evaluations, result.documents, objective),
+        "costs": [{"trial_id": trial_id, **cost_columns(result.costs)}],
+        "probes": probe_rows(trial_id, result.probes),
+        "proofs": proofs,
+    }
 
 
 def forget_result(connection: Connection, trial_id: int) -> None:

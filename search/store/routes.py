@@ -6,11 +6,20 @@ not repeated. The n x n table of pairs is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mixers.base import TokenMixer
     from mixers.spec import EncoderSpec
+
+Seen = tuple[int, ...]
+"""The tokens that each output has seen, as bits: the lowest stands for the first token.
+
+Integers, where `mixers.receptive` has matrices: that takes a fraction of a millisecond of a claim,
+and no threads for products of matrices in a process that looks after trainings.
+"""
 
 
 def route_document(spec: EncoderSpec) -> dict[str, Any]:
@@ -24,25 +33,105 @@ def route_document(spec: EncoderSpec) -> dict[str, Any]:
 
     A mixer that fails to say what it sees stops no training: then there is ``problem`` alone.
     """
-    from mixers.receptive import route
+    from mixers.receptive import LONGEST
+    from mixers.registry import mixer_registry
 
+    n_tokens = min(spec.max_seq_len, LONGEST)
     try:
-        found = route(spec, repeated=False)
+        layers = [
+            layer_seen(
+                mixer_registry.load(block.mixer.kind),
+                block.mixer.model_dump_json(),
+                n_tokens,
+                spec.causal,
+            )
+            for block in spec.blocks
+        ]
     except Exception as error:  # whatever a plugin's connections raise
         return {"problem": f"{type(error).__name__}: {error}"}
-    unseen = found.unseen()
+    wanted = [(2 << j) - 1 if spec.causal else (1 << n_tokens) - 1 for j in range(n_tokens)]
+    stages = [tuple(1 << j for j in range(n_tokens))]
+    for layer in layers:
+        is_done = list(stages[-1]) == wanted
+        stages.append(stages[-1] if is_done else passed_on(layer, stages[-1]))
+    unseen = [wish & ~row for wish, row in zip(wanted, stages[-1], strict=True)]
+    full = (depth for depth, seen in enumerate(stages) if sees_all(seen, wanted))
     return {
-        "n_tokens": found.n_tokens,
-        "n_layers": found.n_layers,
-        "causal": found.causal,
-        "self_loop": found.conditions["self_loop"],
-        "chain": found.conditions["chain"],
-        "full_after": found.full_after,
-        "n_pairs": found.n_pairs,
-        "seen_after": [found.seen_after(layers) for layers in range(found.n_layers + 1)],
-        "n_unseen": len(unseen),
-        "nearest_unseen": min((abs(output - token) for output, token in unseen), default=None),
+        "n_tokens": n_tokens,
+        "n_layers": spec.n_layers,
+        "causal": spec.causal,
+        "self_loop": all(row >> j & 1 for layer in layers for j, row in enumerate(layer)),
+        "chain": has_chain(tuple(map(union, zip(*layers, strict=True)))),
+        "full_after": next(full, None),
+        "n_pairs": sum(row.bit_count() for row in wanted),
+        "seen_after": [sum(row.bit_count() for row in seen) for seen in stages],
+        "n_unseen": sum(row.bit_count() for row in unseen),
+        "nearest_unseen": min(
+            (nearest(j, row) for j, row in enumerate(unseen) if row), default=None
+        ),
     }
+
+
+@lru_cache(maxsize=256)
+def layer_seen(mixer_type: type[TokenMixer[Any]], config: str, n_tokens: int, causal: bool) -> Seen:
+    """Returns what a mixer declares to see; asked once for each config, given as JSON."""
+    read = mixer_type.config_type.model_validate_json(config)
+    table = mixer_type.connections(read, seq_len=n_tokens, causal=causal).tolist()
+    return tuple(sum(1 << i for i, sees in enumerate(row) if sees) for row in table)
+
+
+def passed_on(layer: Seen, seen: Seen) -> Seen:
+    """Returns what outputs have seen after one more layer, whose inputs had seen `seen`."""
+    result = []
+    before = reached = 0
+    for own, row in zip(seen, layer, strict=True):
+        if before & ~row:  # unlike a row that begins with the one before, as most do
+            before = reached = 0
+        left = row & ~before
+        while left:
+            lowest = left & -left
+            reached |= seen[lowest.bit_length() - 1]
+            left ^= lowest
+        before = row
+        result.append(reached | own)
+    return tuple(result)
+
+
+def sees_all(seen: Seen, wanted: Sequence[int]) -> bool:
+    """Whether every output has seen all that it may."""
+    return not any(wish & ~row for wish, row in zip(wanted, seen, strict=True))
+
+
+def union(rows: Sequence[int]) -> int:
+    """Returns what any of some layers sees."""
+    seen = 0
+    for row in rows:
+        seen |= row
+    return seen
+
+
+def nearest(output: int, tokens: int) -> int:
+    """Returns the distance from an output to the nearest of some tokens."""
+    before, after = tokens & (1 << output) - 1, tokens >> output
+    distances = [output + 1 - before.bit_length()] if before else []
+    if after:
+        distances.append((after & -after).bit_length() - 1)
+    return min(distances)
+
+
+@lru_cache(maxsize=256)
+def has_chain(seen: Seen) -> bool | None:
+    """Whether some order of all tokens has each of them seen by the next; None where unknown."""
+    places = range(1, len(seen))
+    forwards = all(seen[j] >> (j - 1) & 1 for j in places)
+    if forwards or all(seen[j - 1] >> j & 1 for j in places):
+        return True
+    import torch
+
+    from mixers.chains import find_chain
+
+    table = torch.tensor([[bool(row >> i & 1) for i in range(len(seen))] for row in seen])
+    return {"found": True, "impossible": False, "not found": None}[find_chain(table).state]
 
 
 def unseen_words(route: Mapping[str, Any] | None) -> str:

@@ -10,17 +10,20 @@ from contextlib import closing
 from sqlite3 import connect
 
 import pytest
+import store_factory
 from crew import LITERAL, Crew
 from cut_proxy import CutProxy
 from flatness import growth
 from postgres import cluster
 from store_fixtures import cluster_or_skip
+from together import finish, start
 
 from search.store.repo import Store
 
 pytestmark = pytest.mark.soak
 
 WORKERS, MINUTES = 200, 10
+QUEUED = 200
 
 
 @pytest.mark.postgres
@@ -67,6 +70,23 @@ def test__SQLite_locked__no_error_reaches_a_trial(tmp_path, sqlite_crew, seconds
         other.execute("ROLLBACK")
     assert [code for code, _ in crew.ends()] == [0, 0]
     crew.finish(lost=0)
+
+
+def test__queued_trials_and_eight_processes__each_taken_once(store, ready_url, tmp_path):
+    study_id = store.ensure_study("demo", store_factory.study_spec(), store_factory.PLUGINS).id
+    worker = store.register_worker()
+    queued = [
+        store_factory.claim_and_commit(
+            store, study_id, worker, "attention*2", seed=seed, seed_index=seed
+        )
+        for seed in range(QUEUED)
+    ]
+    for claim in queued:
+        store.release(claim, False, "SIGTERM")
+    finish(start(8, "claim_queue", ready_url, study_id, tmp_path / "log"))
+    taken = [int(line.split()[0]) for line in (tmp_path / "log").read_text().splitlines()]
+    assert sorted(taken) == [claim.trial_id for claim in queued]
+    assert {row.state for row in store.rows("demo")} == {"failed"}
 
 
 def watch_many(crew):

@@ -1,10 +1,11 @@
 """Claims and leases. Time is moved by rewriting what the database remembers, never by sleeping."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import store_factory
 from sqlalchemy import select, update
+from told_time import tell_time
 
 from search.errors import InputError, NothingThereError, StoreError
 from search.store.retries import MOST_ATTEMPTS
@@ -20,6 +21,13 @@ def study_id(store):
 @pytest.fixture
 def worker(store):
     return store.register_worker(devices=("cpu",))
+
+
+@pytest.fixture
+def frozen(store):
+    """The database's clock stands still, so that spans of time are exact."""
+    now = datetime.now(UTC).replace(microsecond=0)
+    tell_time(store.engine, lambda: now)
 
 
 def let_pass(store, seconds):
@@ -347,28 +355,30 @@ def test__fail__again_and_again__queued_until_the_limit_of_its_cause(
 
 
 def test__busy_s__worker_died__stops_with_its_lease_although_nobody_took_it_back(
-    store, study_id, worker
+    store, study_id, worker, frozen
 ):
     store_factory.claim_and_commit(store, study_id, worker, "attention*2")
     let_pass(store, 1000)
-    assert store.study("demo").busy_s == pytest.approx(store.lease_s, abs=2)
+    assert store.study("demo").busy_s == store.lease_s
     store.reap()
-    assert store.study("demo").busy_s == pytest.approx(store.lease_s, abs=2)
+    assert store.study("demo").busy_s == store.lease_s
 
 
-def test__busy_s__another_worked_on_after_one_was_lost__counts_to_its_end(store, study_id, worker):
+def test__busy_s__another_worked_on_after_one_was_lost__counts_to_its_end(
+    store, study_id, worker, frozen
+):
     store_factory.claim_and_commit(store, study_id, worker, "attention*2")  # lost after 90 s
     other = store_factory.claim_and_commit(store, study_id, worker, "sepconv*2")
     for _ in range(2):
         let_pass(store, 80)
         assert store.heartbeat(other)
     store.finish(other, store_factory.result())
-    assert store.study("demo").busy_s == pytest.approx(160, abs=8)
+    assert store.study("demo").busy_s == 160
     assert store.reap() == 1
-    assert store.study("demo").busy_s == pytest.approx(160, abs=8)
+    assert store.study("demo").busy_s == 160
 
 
-def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, worker):
+def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, worker, frozen):
     def busy():
         return store.study("demo").busy_s
 
@@ -379,16 +389,16 @@ def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, w
     store.finish(first, store_factory.result())
     let_pass(store, 10)
     store.heartbeat(second)
-    assert busy() == pytest.approx(70, abs=8)
+    assert busy() == 70
     let_pass(store, 500)  # the lease ended 90 s after the heartbeat
     store.reap()
-    assert busy() == pytest.approx(160, abs=8)
+    assert busy() == 160
     let_pass(store, 1000)
-    assert busy() == pytest.approx(160, abs=8)
+    assert busy() == 160
     third = store.reserve(study_id, worker, lambda counts: None)
     let_pass(store, 60)
     store.fail(third, store_factory.failure())
-    assert busy() == pytest.approx(220, abs=8)
+    assert busy() == 220
 
 
 def test__register_worker__sqlite_from_a_second_machine__refused(store, study_id, worker):

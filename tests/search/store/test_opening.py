@@ -9,7 +9,7 @@ import store_factory
 from sqlalchemy import make_url
 from store_fixtures import copied_store
 
-from search.errors import NothingThereError, StoreError
+from search.errors import NothingThereError, StoreAwayError, StoreError
 from search.store.address import parse_address
 from search.store.opening import check_file, file_system
 from search.store.repo import Store
@@ -186,6 +186,24 @@ def test__open__postgresql_user_without_rights__one_line(tmp_path):
     with pytest.raises(StoreError, match="permission denied") as caught:
         Store.open(guest)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.postgres
+def test__open__server_takes_no_more_connections__one_line_with_two_ways_out(tmp_path):
+    ready_url = copied_store("postgresql", tmp_path)
+    with Store.open(ready_url) as store, store.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "DO $$ BEGIN CREATE ROLE crowd LOGIN CONNECTION LIMIT 0; "
+            "EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+        )
+    crowd = make_url(ready_url).set(username="crowd").render_as_string()
+    with pytest.raises(StoreAwayError) as caught:
+        Store.open(crowd)
+    message = str(caught.value)
+    assert "takes no more connections" in message
+    assert "max_connections" in message
+    assert "search serve" in message
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(

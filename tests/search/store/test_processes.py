@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 import store_factory
+from sqlalchemy import event
+from store_fixtures import copied_store
+
+from search.store.repo import Store
 
 SUPPORT = Path(store_factory.__file__).parent
 PROCESSES = 4
@@ -56,3 +60,21 @@ def test__reserve__claimants_gone__their_reservations_make_room(store, ready_url
         pass
     with claimants(ready_url, study_id, 12):
         assert len(store.rows("demo")) == 12
+
+
+@pytest.mark.postgres
+def test__trial_on_postgresql__whole__takes_few_messages(tmp_path):
+    with Store.open(copied_store("postgresql", tmp_path)) as store:
+        store_factory.fill(store, "other")  # what is made once for a store is there
+        study_id = store.ensure_study("demo", store_factory.study_spec(), store_factory.PLUGINS).id
+        worker = store.register_worker()
+        sent = []
+        event.listen(store.engine, "before_cursor_execute", lambda *call: sent.append(call[2]))
+        event.listen(store.engine, "commit", lambda connection: sent.append("COMMIT"))
+        claim = store_factory.claim_and_commit(store, study_id, worker, "sepconv*2", seed=1)
+        messages = store_factory.reports(2.5, validations=3)
+        for start in range(0, len(messages), 2):
+            assert store.report(claim, messages[start : start + 2])
+        assert store.finish(claim, store_factory.result(2.5))
+    # Claim, commit, three reports and the end; the clock of the study starts and stops with them.
+    assert len(sent) == 35

@@ -5,6 +5,7 @@ import torch
 from simulated import ATTENTION, Simulation, row
 
 from mixers.builtin.sepconv import SeparableConvolution
+from mixers.receptive import route
 from mixers.spec import EncoderSpec
 from search.report.cautions import cautions
 from search.store.routes import route_document, route_words, unseen_words
@@ -29,6 +30,37 @@ def test__route_document__windows__counts_pairs_by_their_distance(width, causal)
     json.dumps(found, allow_nan=False)
 
 
+STACKS = (
+    "identity*3",
+    "attention, sepconv",
+    "sepconv(kernel_size=4)*3, identity",
+    "sparse_attention(width=1)*2, sepconv(kernel_size=5), sparse_attention(width=3)",
+    "sparse_attention(pattern=strided, width=4, combination=union)*2",
+    "sparse_attention(pattern=star, width=2), identity",
+)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n_tokens", [1, 9])
+@pytest.mark.parametrize("architecture", STACKS)
+def test__route_document__any_stack__as_the_matrices_have_it(architecture, n_tokens, causal):
+    spec = spec_of(architecture, causal=causal, max_seq_len=n_tokens)
+    expected = route(spec, repeated=False)
+    unseen = expected.unseen()
+    assert route_document(spec) == {
+        "n_tokens": n_tokens,
+        "n_layers": spec.n_layers,
+        "causal": causal,
+        "self_loop": expected.conditions["self_loop"],
+        "chain": expected.conditions["chain"],
+        "full_after": expected.full_after,
+        "n_pairs": expected.n_pairs,
+        "seen_after": [expected.seen_after(depth) for depth in range(spec.n_layers + 1)],
+        "n_unseen": len(unseen),
+        "nearest_unseen": min((abs(j - i) for j, i in unseen), default=None),
+    }
+
+
 def test__words__routes__say_what_is_seen_or_why_that_is_unknown(monkeypatch):
     far = route_document(spec_of("sepconv(kernel_size=7)*2"))
     # Two layers of 3 tokens on each side: pairs 7 or more apart, 17 * 18 of 576.
@@ -44,7 +76,7 @@ def test__words__routes__say_what_is_seen_or_why_that_is_unknown(monkeypatch):
         raise RuntimeError("no idea")
 
     monkeypatch.setattr(SeparableConvolution, "connections", broken)
-    unknown = route_document(spec_of("sepconv"))
+    unknown = route_document(spec_of("sepconv(kernel_size=3)"))
     assert unknown == {"problem": "RuntimeError: no idea"}
     assert "no idea" in route_words(unknown)
     assert unseen_words(unknown) == ""
