@@ -15,6 +15,7 @@ from search.wording import scaled
 from service.deps import Reader
 from service.pages.tables import Column, Table, Value, cell
 from service.pages.templating import render
+from service.pages.words import ticks
 from service.problems import ProblemError
 from service.routes.mixers import all_mixers, card, show
 from service.schemas import KindPath
@@ -72,7 +73,7 @@ def mixer(
     known = show(kind, user)
     fields = fields_of(mixer_registry.get(kind))
     columns = (Column("setting"), Column("type"), Column("default"), Column("meaning", wide=True))
-    rows = tuple((f["name"], f["type"], f["default"], f["description"]) for f in fields)
+    rows = tuple((f["name"], f["type"], f["default"], ticks(f["description"])) for f in fields)
     measured, problem = None, ""
     if measure:
         try:

@@ -44,7 +44,7 @@ def trial_page(study: StudyPath, number: NumberPath, store: StoreDep, user: Read
         influence=_influence(trial["proof"]),
         is_live=trial["state"] in LIVE_STATES,
         tracebacks=[a for a in trial["attempts"] if a.get("traceback")],
-        environment=sorted(trial["environment"].items()),
+        environment=sorted((k, v) for k, v in trial["environment"].items() if v not in (None, "")),
     )
 
 
