@@ -139,8 +139,8 @@ class Hub:
                 if time.monotonic() >= due or (
                     not events and not await woken(signal, due - time.monotonic())
                 ):
-                    due = time.monotonic() + self.beat_s
                     yield None
+                    due = time.monotonic() + self.beat_s
 
     async def read(self, after: int, study: int | None) -> tuple[list[dict[str, Any]], int]:
         """Return events above an id, and the id up to which these are all of them.

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -11,13 +12,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import store_factory
 from served import API, client_of, make_token, server_of
 
 from search.store import tokens
 from search.store.repo import Store
 from service import hub
 
-PATIENCE_S = 10
+PATIENCE_S = 60
+LONG_BEAT_S = 600.0
+"""Longer than any test waits: only what happens, or the end, ends a silence."""
 
 
 class Stream:
@@ -115,25 +119,26 @@ def test__stream__idle__beats_and_says_where_it_is(filled: str, store: Store) ->
 def test__fifty_streams__most_of_them_cut__hold_nothing_and_do_not_delay_the_end(
     filled: str, store: Store
 ) -> None:
-    with ExitStack() as open_streams, server_of(filled, threads=2) as (base, app):
-        streams = [open_streams.enter_context(streaming(base)) for _ in range(50)]
-        for stream in streams:
-            stream.frame()
-        readers, pool = app.state.hub, app.state.store.engine.pool
-        assert readers.readers == 50
-        eventually(lambda: pool.checkedout() == 0)
-        for path in ("health", "ready", "studies"):  # two threads: a stream has none
-            with urllib.request.urlopen(f"{base}{API}/{path}", timeout=PATIENCE_S) as answer:
-                assert answer.status == 200
-        for stream in streams[:40]:
-            stream.close()
-        eventually(lambda: readers.readers == 10)
-        expected = happen(store, 2)
+    with ExitStack() as open_streams:
+        with server_of(filled, threads=2, beat_s=LONG_BEAT_S) as (base, app):
+            streams = [open_streams.enter_context(streaming(base)) for _ in range(50)]
+            for stream in streams:
+                stream.frame()
+            readers, pool = app.state.hub, app.state.store.engine.pool
+            assert readers.readers == 50
+            eventually(lambda: pool.checkedout() == 0)
+            for path in ("health", "ready", "studies"):  # two threads: a stream has none
+                with urllib.request.urlopen(f"{base}{API}/{path}", timeout=PATIENCE_S) as answer:
+                    assert answer.status == 200
+            for stream in streams[:40]:
+                stream.close()
+            eventually(lambda: readers.readers == 10)
+            expected = happen(store, 2)
+            for stream in streams[40:]:
+                assert stream.events(2) == expected
+        assert readers.readers == 0
         for stream in streams[40:]:
-            assert stream.events(2) == expected
-        begin = time.monotonic()
-    assert time.monotonic() - begin < 5  # the server ended with ten streams open
-    assert readers.readers == 0
+            stream.response.read()  # ended in good order; one that is cut raises IncompleteRead
 
 
 def test__stream__token_revoked_meanwhile__ends(filled: str, store: Store) -> None:
@@ -144,6 +149,48 @@ def test__stream__token_revoked_meanwhile__ends(filled: str, store: Store) -> No
         with store.writing() as connection:
             tokens.revoke(connection, "ada")
         eventually(lambda: app.state.hub.readers == 0)
+
+
+def test__stream__while_much_happens__still_beats_and_ends_with_its_token(
+    filled: str, store: Store
+) -> None:
+    token = make_token(filled, "read", "ada")
+    other = store_factory.fill(store, "other", training_key="k2")
+    shown = {"Authorization": f"Bearer {token}"}
+    ended = threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(0.001):
+            store.set_study_state(other, "running", "again")
+
+    busy = threading.Thread(target=go_on)
+    with server_of(filled) as (base, app), ExitStack() as streams:
+        busy.start()
+        streams.callback(busy.join)
+        streams.callback(ended.set)
+        for query in ("", "?study=demo"):  # the second one is woken for nothing
+            stream = streams.enter_context(streaming(base, query, **shown))
+            while stream.frame() != {"": "beat"}:
+                assert not stream.response.isclosed()
+        with store.writing() as connection:
+            tokens.revoke(connection, "ada")
+        eventually(lambda: app.state.hub.readers == 0)
+
+
+def test__stream__reader_far_behind__gets_what_is_not_kept_any_more(
+    filled: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "RECENT", 3)
+    with server_of(filled) as (base, app), streaming(base) as first:
+        first.frame()
+        expected = happen(store, 8)
+        assert first.events(8) == expected
+        assert len(app.state.hub.recent) == 3
+        with streaming(base, f"?after={expected[0]}&study=demo") as second:
+            assert second.events(7) == expected[1:]
+            later = happen(store, 2)
+            assert second.events(2) == later
+        assert first.events(2) == later
 
 
 def test__stream__too_many_or_wrong__is_a_problem_document(filled: str) -> None:
