@@ -123,11 +123,9 @@ def test__slot__nothing_heard__hung_by_the_clock_and_killed(faults):
     slot = Slot("cpu", 1, faults / "logs", hang_s=300.0, clock=FastClock())
     slot.start()
     pid = slot._child.process.pid
-    started = time.monotonic()
     # The child's imports alone take longer than 0.3 real seconds.
     outcome = slot.run(trial_config(faults), lambda message: None, lambda: None)
     assert (outcome.cause, outcome.message) == ("hung", "no sign of progress for 300 s")
-    assert time.monotonic() - started < 10
     assert gone(pid)
     assert slot._child is None
 

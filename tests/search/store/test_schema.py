@@ -197,7 +197,7 @@ def test__open__empty_place_by_many_processes_at_once__tables_are_made_once(stor
         subprocess.Popen([sys.executable, "-c", code, store_url], stderr=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    errors = [process.communicate(timeout=120)[1] for process in processes]
+    errors = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, errors
     with Store.open(store_url) as store:
         assert store.query("SELECT COUNT(*) FROM workers").rows == [(4,)]

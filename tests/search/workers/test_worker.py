@@ -311,7 +311,7 @@ def test__run__signals_in_a_real_process__end_with_130_and_a_queued_trial(tmp_pa
     assert process.stdout.readline() == "training\n"
     for number in signals:
         process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert "the same command continues" in output
     assert "Traceback" not in errors
