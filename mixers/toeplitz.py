@@ -6,7 +6,7 @@ Long inputs are cut into blocks of tokens, so the work stays linear in N. Letter
 N tokens, D features, F filters, K taps, R tokens of a block.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,11 +52,10 @@ class BlockedProduct(torch.autograd.Function):
         ctx: Any, x: Tensor, filters: Tensor, before: int, rows: int, gated: bool
     ) -> Tensor:
         """Return the mixed tokens, (D, B, N)."""
-        values, *open_by = x.chunk(2 if gated else 1)
-        gates = open_by[0].sigmoid() if gated else None
-        cut = Cut.of(values.shape, filters.shape, before, rows)
-        line = cut.line(values, gates)
-        ctx.save_for_backward(line, gates, filters)
+        d_model = x.shape[0] // 2 if gated else x.shape[0]
+        cut = Cut.of(torch.Size((d_model, *x.shape[1:])), filters.shape, before, rows)
+        line = cut.line(x, gated=gated)
+        ctx.save_for_backward(line, x if gated else None, filters)
         ctx.cut = cut
         return cut.tokens(cut.products(line, filters))
 
@@ -64,29 +63,24 @@ class BlockedProduct(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         """Return the gradients of the input and of the filters."""
-        line, gates, filters = ctx.saved_tensors
+        line, both, filters = ctx.saved_tensors
         cut = ctx.cut
         turned = cut.turned()
         outer = turned.line(gradient)
         by_x = turned.tokens(turned.products(outer, filters.flip(1)))
         by_filters = cut.by_filters(line, turned.seen(outer, turned.left, cut.rows))
-        if gates is not None:
-            by_x = by_halves(by_x, gates, cut.tokens(cut.seen(line, cut.left, cut.rows)))
+        if both is not None:
+            by_x = by_halves(by_x, both)
         return by_x, by_filters, None, None, None
 
 
-def by_halves(gradient: Tensor, gates: Tensor, gated: Tensor) -> Tensor:
-    """Return the gradient of values and gates, one after the other, from that of their product.
-
-    With a = gradient of the product, s = the sigmoid and h = the product: a s, and a (1 - s) h.
-    """
-    d_model, batch, seq_len = gates.shape
-    rows = gradient.new_empty(2 * d_model, batch * seq_len + LEAD)
-    both = rows[:, : batch * seq_len].view(2 * d_model, batch, seq_len)
-    by_values, by_gates = both[:d_model], both[d_model:]
-    torch.mul(gradient, gates, out=by_values)
-    torch.sub(gradient, by_values, out=by_gates).mul_(gated)
-    return both
+def by_halves(gradient: Tensor, both: Tensor) -> Tensor:
+    """Return the gradient of values and gates, one after the other, from that of their unit."""
+    channels, batch, seq_len = both.shape
+    rows = gradient.new_empty(channels, batch * seq_len + LEAD)
+    apart = rows[:, : batch * seq_len].view(both.shape)
+    torch.ops.aten.glu_backward.grad_input(gradient, both, 0, grad_input=apart)
+    return apart
 
 
 @dataclass(frozen=True)
@@ -127,18 +121,18 @@ class Cut:
         before = self.kernel_size - 1 - self.before
         return replace(self, before=before, left=self.right, right=self.left)
 
-    def line(self, x: Tensor, gates: Tensor | None = None) -> Tensor:
-        """Return all sequences of x in one line, times `gates`, zeros around each."""
+    def line(self, x: Tensor, *, gated: bool = False) -> Tensor:
+        """Return all sequences of x, or its gated linear unit, in one line, zeros around each."""
         d_model, batch, seq_len = self.shape
-        if gates is None and self.length == seq_len:
+        if not gated and self.length == seq_len:
             return x.reshape(-1)
         size = d_model * batch * self.length
         line = x.new_empty(self.left + size + self.right)
         places = line[self.left : self.left + size].view(d_model, batch, self.length)
-        if gates is None:
-            places[:, :, :seq_len].copy_(x)
+        if gated:
+            torch.ops.aten.glu.out(x, 0, out=places[:, :, :seq_len])
         else:
-            torch.mul(x, gates, out=places[:, :, :seq_len])
+            places[:, :, :seq_len].copy_(x)
         places[:, :, seq_len:].zero_()
         line[: self.left].zero_()
         line[self.left + size :].zero_()
@@ -151,27 +145,22 @@ class Cut:
         sizes, steps = (self.n_filters, n_blocks, width), (n_blocks * self.rows, self.rows, 1)
         return line.as_strided(sizes, steps, line.storage_offset() + start)
 
-    def pieces(self, line: Tensor, band: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield pieces of what blocks see, (F, blocks, width), and of the band, (F, R, width)."""
-        for start in range(0, band.shape[2], self.rows):
-            piece = band[:, :, start : start + self.rows]
-            yield self.seen(line, start, piece.shape[2]), piece
-
     def band(self, filters: Tensor) -> Tensor:
-        """Return (F, R, left + R + right): row j holds its filter where output j of a block sees.
+        """Return (F, left + R + right, R): column j holds its filter where output j sees.
 
         Read from the last row to the first, each row is the one before, moved by one: a view.
         """
         first, width = self.before - self.left, self.left + self.rows + self.right
         taps = pad(filters, (self.rows - 1, self.rows - 1))
-        return taps[:, first : first + width + self.rows - 1].unfold(1, width, 1).flip(1)
+        turned = taps[:, first : first + width + self.rows - 1].flip(1)
+        return turned.unfold(1, self.rows, 1).flip(1)
 
     def products(self, line: Tensor, filters: Tensor) -> Tensor:
         """Return the outputs of all blocks, (F, blocks, R)."""
-        (seen, piece), *others = self.pieces(line, self.band(filters))
-        total = seen.bmm(piece.mT)
-        for seen, piece in others:
-            total.baddbmm_(seen, piece.mT)
+        piece, *others = torch.split(self.band(filters), self.rows, 1)
+        total = self.seen(line, 0, piece.shape[1]).bmm(piece)
+        for start, piece in enumerate(others, 1):
+            total.baddbmm_(self.seen(line, start * self.rows, piece.shape[1]), piece)
         return total
 
     def by_filters(self, line: Tensor, gradient: Tensor) -> Tensor:
@@ -179,7 +168,9 @@ class Cut:
         width = self.rows + self.kernel_size - 1
         band = line.new_zeros(self.n_filters, self.rows, width)
         first, behind = self.before - self.left, self.before + self.rows + self.right
-        for seen, piece in self.pieces(line, band[:, :, first:behind]):
+        pieces = torch.split(band[:, :, first:behind], self.rows, 2)
+        for start, piece in enumerate(pieces):
+            seen = self.seen(line, start * self.rows, piece.shape[2])
             piece.copy_(gradient.mT.bmm(seen))
         sizes = (self.n_filters, self.rows, self.kernel_size)
         return band.as_strided(sizes, (self.rows * width, width + 1, 1)).sum(1)
