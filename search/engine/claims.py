@@ -127,14 +127,21 @@ class Claims:
         if is_listed(self.study) and not agenda.open_phases:
             return Ended("space used up", self._list_end(rows))
         if not self.budget.is_used_up(counts):
-            within = " within the limits" if self.space.is_limited else ""
-            more = "raise a limit, or add choices or layers" if within else "add choices or layers"
-            return Ended(
-                "space used up",
-                f"all {self.space.size} architectures of the space{within} are trained; "
-                f"{more} to go on",
-            )
+            return Ended("space used up", self._space_end(agenda))
         return self._budget_end()
+
+    def _space_end(self, agenda: Agenda) -> str:
+        n = self.space.size
+        within = " within the limits" if self.space.is_limited else ""
+        more = "raise a limit, or add choices or layers" if within else "add choices or layers"
+        trained = f"all {n} architectures" if n > 1 else "the only architecture"
+        trained += f" of the space{within} {'are' if n > 1 else 'is'} trained"
+        if "confirm" not in agenda.open_phases:
+            return f"{trained}; {more} to go on"
+        return (
+            f"{trained} and confirmation has had its share of the budget; raise --budget to "
+            f"confirm more, {more} to search on"
+        )
 
     def _list_end(self, rows: Sequence[TrialRow]) -> str:
         n_all, n_done = n_trainings(self.study), len(rows)

@@ -161,7 +161,8 @@ def test__C43__nine_architectures_and_budget_of_thirty__each_once_and_a_clean_en
     assert len(set(explored)) == len(explored)
     assert len(full_depth) == 9
     assert (outcome.exit_code, outcome.reason) == (0, "space used up")
-    assert "9 architectures" in outcome.message
+    assert "all 9 architectures of the space are trained" in outcome.message
+    assert "raise --budget to confirm more" in outcome.message
     assert sum(row.phase == "confirm" for row in rows) == 10
     again = run_own(tmp_path, 30, n_layers=2, strategy=strategy)
     assert (again.started, again.exit_code, again.reason) == (0, 0, "space used up")
