@@ -79,10 +79,13 @@ def cheap(answer: Answer, *, brief: bool = False) -> str:
     candidate = leader(answer, contrast.candidate_id)
     question = answer.question
     n = candidate.n_cheap if candidate else question.n_layers
-    of = "all" if n == question.n_layers else f"{n} of"
-    layers = f"{of} {question.n_layers} layers" if question.n_layers > 1 else "the one layer"
+    open_to = _decided_by(contrast) if brief else _open(contrast, question)
     tolerance = with_unit(f"{question.tolerance:g}", question)
     measured = "" if brief else f": {_measured(contrast, question)}"
+    if n == 0:
+        return _other_attention(contrast, tolerance, measured, open_to)
+    of = "all" if n == question.n_layers else f"{n} of"
+    layers = f"{of} {question.n_layers} layers" if question.n_layers > 1 else "the one layer"
     words = {
         "better": f"{_capital(layers)} may do without attention, and the stack is better for it"
         f"{measured}.",
@@ -91,9 +94,21 @@ def cheap(answer: Answer, *, brief: bool = False) -> str:
         "keep attention": f"Keep attention: {contrast.candidate}, without it in {layers}, loses "
         f"more than the tolerance of {tolerance}{measured}.",
     }
-    open_to = _decided_by(contrast) if brief else _open(contrast, question)
     said = words.get(contrast.verdict.word)
     return said or f"Whether {layers} may do without attention is undecided{open_to}."
+
+
+def _other_attention(contrast: Contrast, tolerance: str, measured: str, open_to: str) -> str:
+    """The verdict on a stack that keeps attention, of other settings, in every layer."""
+    stack = f"{contrast.candidate}, with attention in every layer, too,"
+    words = {
+        "better": f"{stack} is better than the reference{measured}.",
+        "may be cheap": f"{stack} is as good as the reference, within the tolerance of "
+        f"{tolerance}{measured}.",
+        "keep attention": f"{stack} loses more than the tolerance of {tolerance}{measured}.",
+    }
+    said = words.get(contrast.verdict.word)
+    return said or f"Whether {stack} does as well as the reference is undecided{open_to}."
 
 
 def listed(answer: Answer) -> str:

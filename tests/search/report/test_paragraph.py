@@ -318,3 +318,22 @@ def test__paragraph__design__says_what_its_test_says_of_the_place():
     text = paragraph(answer)
     assert f"F({test.df1}, {test.df2}) = {test.f:.3g}, p = {test.p_value:.2g}" in text
     assert "Given their number, " in text or "given their number, is undecided" in text
+
+
+@pytest.mark.parametrize(
+    ("world", "says"),
+    [
+        ("cheap wins", r"\w+, with attention in every layer, too, is better than the reference: "),
+        ("all alike", r"with attention in every layer, too, is as good as the reference, within"),
+        (
+            "noisy",
+            r"Whether \w+, with attention in every layer, too, does as well as the ref",
+        ),
+    ],
+)
+def test__paragraph__pick_is_another_attention__speaks_of_no_layer_without(world, says):
+    answer = answer_in(world)
+    leaders = tuple(replace(one, n_cheap=0) for one in answer.leaders)
+    text = paragraph(replace(answer, leaders=leaders))
+    assert re.search(says, text), text
+    assert "may do without attention" not in text
