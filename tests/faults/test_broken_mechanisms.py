@@ -117,7 +117,7 @@ def test__results_dropped_while_the_server_is_away__their_trials_are_lost(server
     begun.start(2, FAULT_STEP_S=0.3, FAULT_BREAKS="spool_dropped")
     begun.wait_for_hands(2)
     server.stop("fast")
-    time.sleep(6 * 0.3 + 0.5)
+    begun.wait((begun.folder / "dropped").exists, "a result is dropped")
     server.start()
     begun.ends()
     assert begun.broken(lost=0) & {"lost", "no end"}

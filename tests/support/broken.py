@@ -61,8 +61,10 @@ def spool_dropped() -> None:
     """What came of a trial is forgotten where the store does not take it at once."""
 
     def deliver(self, delivery, store, patience):
-        with contextlib.suppress(StoreAwayError):
+        try:
             return delivery.send(store)
+        except StoreAwayError:
+            Path(os.environ["FAULT_FLAG"]).with_name("dropped").touch()
         return False
 
     spool.Spool.deliver = deliver
