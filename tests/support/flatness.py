@@ -1,13 +1,13 @@
 """How much workers grow while they train: their memory and their open files, read from /proc."""
 
-import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from crew import Crew
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+ANONYMOUS = re.compile(r"^RssAnon:\s+(\d+) kB$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,8 @@ class Growth:
 
     Attributes:
         files: Open files.
-        bytes: Resident memory.
+        bytes: Resident memory of its own. The pages of libraries do not count: they come into
+            view when something is first called, and are nobody's growth.
     """
 
     files: int
@@ -27,10 +28,10 @@ def measured(pid: int) -> tuple[int, int] | None:
     """Open files and resident bytes of a process; None when it is gone."""
     try:
         files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-    except (OSError, IndexError):
+        found = ANONYMOUS.search(Path(f"/proc/{pid}/status").read_text())
+    except OSError:
         return None
-    return (files, resident) if resident else None
+    return (files, int(found[1]) << 10) if found else None
 
 
 def growth(crew: Crew, n_trials: int, every_s: float = 0.1) -> Growth:
