@@ -8,6 +8,8 @@ from typing import Any
 Row = dict[str, Any]
 LINEAR = 20.0
 """Growth from 128 to 2,048 tokens up to which a mixer is called linear."""
+MOST = 1000
+"""Ratios above are of a step too short to measure."""
 BLOCK_BARS = {("training", 1, 128): 1.0, ("training", 1, 2048): 1.5}
 """Least ratio wanted of a block with `sepconv`."""
 
@@ -135,6 +137,8 @@ def block_ratio(row: Row) -> str:
 
 def short(value: float) -> str:
     """A ratio with three digits."""
+    if value > MOST:
+        return f"> {MOST}"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -16,18 +16,18 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
         "float32": (
             (
                 ("band", "direct", "direct", "direct"),
-                ("band", "direct", "direct", "direct"),
+                ("band", "direct", "fft", "blocks"),
                 ("band", "fft", "fft", "fft"),
                 ("band", "fft", "fft", "fft"),
             ),
             (
-                ("band", "direct", "direct", "direct"),
+                ("band", "direct", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "fft", "blocks"),
                 ("band", "band", "fft", "fft"),
             ),
             (
-                ("band", "band", "direct", "direct"),
+                ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "fft", "fft"),
@@ -36,21 +36,21 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
         "bfloat16": (
             (
                 ("band", "direct", "direct", "direct"),
-                ("band", "fft", "direct", "direct"),
+                ("band", "fft", "blocks", "blocks"),
                 ("band", "fft", "fft", "blocks"),
                 ("band", "fft", "fft", "fft"),
             ),
             (
-                ("band", "band", "direct", "direct"),
+                ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "fft", "fft"),
             ),
             (
-                ("band", "band", "direct", "direct"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
+                ("band", "band", "fft", "blocks"),
             ),
         ),
     }
