@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from mixers import count_flops
 from mixers.notation import parse_architecture
+from search.engine.needs import MOST_FLOPS
+from search.spec.budget import training_flops
 from search.spec.listed import n_trainings, stacks
 from search.spec.recall import short_recall
 from search.spec.space import Labels
@@ -124,3 +127,22 @@ def test__yun2020__convolutions__reuse_each_of_16_filters_on_48_features() -> No
         1024,
         512,
     )
+
+
+def test__yun2020__costs__are_those_that_the_file_names() -> None:
+    spec = study("yun2020")
+    costs = [
+        training_flops(
+            count_flops(spec.encoder_spec(parse_architecture(", ".join(stack)))),
+            steps=spec.training.steps,
+            batch_size=spec.training.batch_size,
+        )
+        for stack in stacks(spec)
+    ]
+    n, d = 512, 768
+    attention_layer = 2 * n * (4 * d * d + 8 * d * d) + 4 * n * n * d
+    assert costs[0] == 3 * 12 * attention_layer * 1024 * 250_000
+    said = (FOLDER / "yun2020.yaml").read_text(encoding="utf-8")
+    assert all(f"{cost:.1e}".replace("+", "") in said for cost in (costs[0], costs[-1], sum(costs)))
+    assert min(costs) > MOST_FLOPS
+    assert f"{MOST_FLOPS:.1e}".replace("+", "") in said
