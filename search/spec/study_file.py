@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from io import StringIO
 from os import PathLike
 from pathlib import Path
@@ -17,6 +18,8 @@ from pydantic_core import ErrorDetails
 from search.errors import InputError
 
 if TYPE_CHECKING:
+    from ruamel.yaml.representer import SafeRepresenter
+
     from search.spec.study import StudySpec
 
 FIRST_LINE_OF_ERROR = 240
@@ -183,22 +186,30 @@ def _place(source: str, line: int | None) -> str:
 def to_yaml_text(value: Any) -> str:
     """Writes one value as YAML on one line, which reads back as the same value."""
     from ruamel.yaml import YAML
-    from ruamel.yaml.representer import SafeRepresenter
 
-    class Quoting(SafeRepresenter):
-        """Quotes what begins with a sign: bare between brackets, `?0` and `:0` are read as keys."""
-
-        def represent_str(self, data: str) -> Any:
-            style = None if PLAIN_START.match(data) else '"'
-            return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-    Quoting.add_representer(str, Quoting.represent_str)
     out = StringIO()
     yaml = YAML(typ="safe", pure=True)
-    yaml.Representer = Quoting
+    yaml.Representer = quoting()
     yaml.default_flow_style = True
     yaml.width = 10_000
     # As they are, some of these would be read back as line breaks; escapes survive.
     yaml.allow_unicode = not UNICODE_BREAKS.search(json.dumps(value, ensure_ascii=False))
     yaml.dump(value, out)
     return out.getvalue().removesuffix("...\n").strip()
+
+
+@cache
+def quoting() -> type[SafeRepresenter]:
+    """Returns what writes values, and quotes texts that begin with a sign.
+
+    Bare between brackets, `?0` and `:0` would be read as keys.
+    """
+    from ruamel.yaml.representer import SafeRepresenter
+
+    class Quoting(SafeRepresenter):
+        def represent_str(self, data: str) -> Any:
+            style = None if PLAIN_START.match(data) else '"'
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+    Quoting.add_representer(str, Quoting.represent_str)
+    return Quoting
