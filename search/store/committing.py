@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, exists, func, select, update
+from sqlalchemy import Connection, bindparam, exists, select, update
 
 from mixers.notation import format_layer
 from mixers.spec import EncoderSpec, canonical_json
@@ -21,7 +21,7 @@ from search.store.inserting import WithRows
 from search.store.leases import LIVE, UPDATE_TRIAL
 from search.store.reusing import TRAINED_ELSEWHERE, find_source, reuse
 from search.store.routes import route_document
-from search.store.tables import SpaceRevision, Study, Trial, TrialBlock
+from search.store.tables import SUM_OF_FLOPS, SpaceRevision, Study, Trial, TrialBlock
 
 # Made once: building a statement costs more than running it.
 TAKEN = select(Trial.id).where(
@@ -45,7 +45,7 @@ SITUATION = select(
     PLUGINS.scalar_subquery().label("plugins"),
 )
 START_TRIAL = WithRows(UPDATE_TRIAL, {"blocks": TrialBlock})
-RESERVED_FLOPS = select(func.sum(Trial.training_flops)).where(Trial.study_id == bindparam("study"))
+RESERVED_FLOPS = select(SUM_OF_FLOPS).where(Trial.study_id == bindparam("study"))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from search.store.events import record
 from search.store.leases import set_state, start_attempt, start_clock
 from search.store.reaping import may_be_lost, reap
 from search.store.studies import busy_until
-from search.store.tables import Attempt, SpaceRevision, Study, Trial
+from search.store.tables import SUM_OF_FLOPS, Attempt, SpaceRevision, Study, Trial
 from search.store.types import AnyRow
 
 Choose = Callable[[Counts], Phase | None]
@@ -49,7 +49,7 @@ STANDING = select(
     QUEUED.exists().label("has_queued"),
 ).where(Study.id == bindparam("study"))
 COUNTS = (
-    select(Trial.phase, func.count(), func.sum(Trial.training_flops))
+    select(Trial.phase, func.count(), SUM_OF_FLOPS)
     .where(Trial.study_id == bindparam("study"))
     .group_by(Trial.phase)
 )

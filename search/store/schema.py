@@ -20,7 +20,7 @@ from search.store.engine import (
 )
 from search.store.opening import check_file
 
-HEAD = "0003"
+HEAD = "0004"
 MIGRATIONS = Path(__file__).parent / "migrations"
 VERSION_TABLE = "mixsearch_schema"
 

@@ -14,12 +14,14 @@ from sqlalchemy import (
     MetaData,
     Text,
     UniqueConstraint,
+    cast,
+    func,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from search.rows import PHASES, STUDY_STATES, TRIAL_STATES
-from search.store.types import Document, Key, UtcDateTime
+from search.store.types import Document, FlopCount, Key, UtcDateTime
 
 
 class Base(DeclarativeBase):
@@ -203,7 +205,7 @@ class Trial(Base):
     )
     attempt: Mapped[int] = mapped_column(doc="Number of the newest attempt.")
     training_flops: Mapped[int] = mapped_column(
-        doc="FLOPs reserved for its training; once it ended with a result, those spent."
+        FlopCount, doc="FLOPs reserved for its training; once it ended with a result, those spent."
     )
     requested_steps: Mapped[int | None] = mapped_column(
         doc="Training steps of the rung that it is to reach; none = all of the study's."
@@ -313,6 +315,10 @@ class Audit(Base):
     action: Mapped[str] = mapped_column(doc="What was asked.")
     subject: Mapped[str | None] = mapped_column(doc="The study, trial or token it concerned.")
     outcome: Mapped[str] = mapped_column(doc="`done`, or why it was refused.")
+
+
+SUM_OF_FLOPS = func.sum(cast(Trial.training_flops, Double))
+"""A float: a sum of integers beyond 64 bits is an error in SQLite."""
 
 
 class TrialBlock(Base):

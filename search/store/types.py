@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, Row, String
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, Numeric, Row, String
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -17,6 +17,35 @@ Key = BigInteger().with_variant(Integer(), "sqlite")
 
 # PostgreSQL's binary form can be searched; SQLite keeps the text.
 Document = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+MOST_INTEGER = 2**63 - 1
+"""The largest integer that SQLite holds."""
+
+
+class FlopCount(TypeDecorator[int]):
+    """A number of FLOPs: BERT's whole training takes eight times what 64 bits count.
+
+    PostgreSQL counts exactly (`numeric`). SQLite keeps an integer where it can, and what is larger
+    as a float, within 1 part in 10^16.
+    """
+
+    impl = Numeric(asdecimal=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """An integer on SQLite, whose columns hold a float as well."""
+        return dialect.type_descriptor(Integer() if dialect.name == "sqlite" else Numeric())
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        """A float only where there is no integer."""
+        if value is None or dialect.name != "sqlite" or value <= MOST_INTEGER:
+            return value
+        return float(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        """An integer from whatever the database holds."""
+        return None if value is None else int(value)
 
 
 class UtcDateTime(TypeDecorator[datetime]):

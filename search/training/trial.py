@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mixers import count_flops, count_parameters
 from search.devices import choose_precision, device_facts
@@ -26,7 +26,7 @@ from search.messages import (
     TrialResult,
     Warned,
 )
-from search.probe import probe
+from search.probe import BASES, probe
 from search.tasks.evaluation import collect_records, compute_metrics, document_sums
 from search.timing.device_lease import DeviceLease, machine_name
 from search.timing.latency import device_name, synchronizer, time_latency
@@ -49,8 +49,10 @@ if TYPE_CHECKING:
 Reporter = Callable[[Message], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
-NOT_ONCE = ("prepare", "train", "evaluate", "wait")
-"""Stages that are no part of what a trial costs once."""
+NOT_ONCE = ("prepare", "train", "evaluate", "wait", "probe")
+"""Stages that are no part of what a plan sums up as the costs of once: the probe's are projected."""
+LONG_PROBE_S = 5.0
+"""A plan runs no probe that would take longer."""
 Work = TypeVar("Work")
 
 
@@ -123,18 +125,17 @@ def time_steps(config: TrialConfig, n_steps: int = 12) -> PlanTiming:
     trial = Trial(config, lambda message: None)
     with process_settings(config), trial.lease:
         trial.prepare()
-        trial.probe("init")
+        probes_s = trial.seconds_of_probes()
         recipe = config.study.training.model_copy(update={"steps": n_steps, "validations": 1})
         training = trial.train(lambda: None, recipe=recipe)
         trial.prove()
-        trial.probe("final")
         trial.time_latency()
         spent = trial.stages.seconds
         return PlanTiming(
             step_s=float(np.median(training.step_seconds)),
             evaluation_s=spent["evaluate"],
             peak_memory_bytes=peak_bytes(config.device),
-            rest_s=sum(spent[stage] for stage in spent if stage not in NOT_ONCE),
+            rest_s=probes_s + sum(spent[stage] for stage in spent if stage not in NOT_ONCE),
         )
 
 
@@ -270,17 +271,28 @@ class Trial:
             found[split] = metrics
         return found
 
-    def probe(self, when: Literal["init", "final"]) -> None:
-        """Contextual-mapping distinctness, at the study's contexts and edits."""
+    def probe(self, when: Literal["init", "final"], contexts: Tensor | None = None) -> None:
+        """Contextual-mapping distinctness, at the study's contexts (or others) and edits."""
         with self.stages.time("probe"):
             reading = probe(
                 self._encoder(),
-                self.shared.contexts,
+                self.shared.contexts if contexts is None else contexts,
                 self.shared.vocabulary,
                 seed=self.study.seed,
                 when=when,
             )
         self.probes.append(reading)
+
+    def seconds_of_probes(self) -> float:
+        """What both probes of a trial will take: of one context times their number, where long."""
+        before = self.stages.seconds.get("probe", 0.0)
+        self.probe("init", self.shared.contexts[:1])
+        one = self.stages.seconds["probe"] - before
+        n_contexts = min(BASES["small"], len(self.shared.contexts))
+        if one * n_contexts > LONG_PROBE_S:
+            return 2 * one * n_contexts
+        self.probe("init")
+        return 2 * (self.stages.seconds["probe"] - before - one)
 
     def prove(self) -> MixerProof | None:
         """Compares what ran with the spec."""

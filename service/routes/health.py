@@ -22,7 +22,7 @@ class Health(BaseModel):
 class Readiness(Health):
     """The store can be read."""
 
-    schema_version: str = Field(description="Version of the store's tables.", examples=["0003"])
+    schema_version: str = Field(description="Version of the store's tables.", examples=["0004"])
 
 
 @router.get("/health", summary="Whether the service lives", responses=documented(405))

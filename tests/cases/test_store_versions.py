@@ -17,8 +17,8 @@ MIGRATION = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 
@@ -33,13 +33,13 @@ def newer(tmp_path):
     """A context in which the installed version is one schema ahead."""
     folder = tmp_path / "newer"
     shutil.copytree(schema.MIGRATIONS, folder)
-    (folder / "versions" / "v0004_moods.py").write_text(MIGRATION)
+    (folder / "versions" / "v0005_moods.py").write_text(MIGRATION)
 
     @contextmanager
     def installed():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(schema, "MIGRATIONS", folder)
-            patch.setattr(schema, "HEAD", "0004")
+            patch.setattr(schema, "HEAD", "0005")
             yield
 
     return installed
@@ -50,7 +50,7 @@ def test__C50__previous_schema__upgrade_works_once_and_keeps_all_rows(ready_url,
         store_factory.fill(store, seeds=2)
         rows, board = store.rows("demo"), store.leaderboard("demo")
     with newer():
-        with pytest.raises(StoreError, match=r"schema 0003, .* needs 0004; run: search upgrade"):
+        with pytest.raises(StoreError, match=r"schema 0004, .* needs 0005; run: search upgrade"):
             Store.open(ready_url)
         assert schema.upgrade(ready_url).changed
         assert not schema.upgrade(ready_url).changed
@@ -67,7 +67,7 @@ def test__C50__newer_schema__refused_unharmed_twice(ready_url, newer):
         with Store.open(ready_url) as store:
             rows = store.rows("demo")
     for call in (Store.open, schema.upgrade, Store.open, schema.upgrade):
-        with pytest.raises(StoreError, match=r"schema 0004, .* up to 0003; .*pip install"):
+        with pytest.raises(StoreError, match=r"schema 0005, .* up to 0004; .*pip install"):
             call(ready_url)
     with newer(), Store.open(ready_url) as store:
         assert store.rows("demo") == rows

@@ -96,7 +96,7 @@ def test__speed_up__measured_and_counted__stand_side_by_side_with_their_conditio
     assert (found.measured.n, found.measured.n_other) == (5, 5)
 
 
-def test__speed_up__other_device_or_batch__is_never_mixed_in():
+def test__C13__speed_up__other_device_or_batch__is_never_mixed_in():
     cpu = [runs(FULL, 3.0, 0.03), runs(CHEAP, 2.9, 0.02, start=10)]
     foreign = [
         runs(CHEAP, 2.9, 0.001, start=20, device="cuda", n=3),

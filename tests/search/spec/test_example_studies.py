@@ -7,7 +7,6 @@ import torch
 
 from mixers import count_flops
 from mixers.notation import parse_architecture
-from search.engine.needs import MOST_FLOPS
 from search.spec.budget import training_flops
 from search.spec.listed import n_trainings, stacks
 from search.spec.recall import short_recall
@@ -144,5 +143,3 @@ def test__yun2020__costs__are_those_that_the_file_names() -> None:
     assert costs[0] == 3 * 12 * attention_layer * 1024 * 250_000
     said = (FOLDER / "yun2020.yaml").read_text(encoding="utf-8")
     assert all(f"{cost:.1e}".replace("+", "") in said for cost in (costs[0], costs[-1], sum(costs)))
-    assert min(costs) > MOST_FLOPS
-    assert f"{MOST_FLOPS:.1e}".replace("+", "") in said

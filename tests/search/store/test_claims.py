@@ -183,6 +183,19 @@ def test__commit__flops_of_two_claims_at_once__never_exceed_the_limit(store, stu
     assert commit(store, second, "sepconv*2", flops=4, most_flops=10.0) == "running"
 
 
+def test__commit__flops_beyond_64_bits__are_counted_and_kept_within_the_limit(
+    store, study_id, worker
+):
+    # A float holds them, too. The third is an integer on SQLite, and so would a sum of integers be.
+    for k, flops in enumerate((3 * 2**64, 2**66, 2**62, 2**64)):
+        claim = store_factory.reserve(store, study_id, worker)
+        outcome = commit(store, claim, flops=flops, most_flops=2.0**67, seed=k, seed_index=k)
+        assert outcome == ("no room" if k == 3 else "running")
+    for row, flops in zip(store.rows("demo"), (3 * 2**64, 2**66, 2**62), strict=False):
+        assert store.trial(row.id)["training_flops"] == flops
+    assert counts_of(store, study_id, worker).flops == 7 * 2**64 + 2**62
+
+
 @pytest.mark.parametrize("field", ["params", "attrs", "study_attrs"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test__commit__non_finite_number__refused_with_its_place(store, study_id, worker, field, value):

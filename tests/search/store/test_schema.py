@@ -22,8 +22,8 @@ NEXT_RELEASE = '''"""A column more."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 
@@ -39,11 +39,11 @@ def next_release(tmp_path, monkeypatch):
     """Turns this version into the next one, whose schema has a column more."""
     folder = tmp_path / "migrations"
     shutil.copytree(schema.MIGRATIONS, folder)
-    (folder / "versions" / "v0004_mood.py").write_text(NEXT_RELEASE)
+    (folder / "versions" / "v0005_mood.py").write_text(NEXT_RELEASE)
 
     def switch():
         monkeypatch.setattr(schema, "MIGRATIONS", folder)
-        monkeypatch.setattr(schema, "HEAD", "0004")
+        monkeypatch.setattr(schema, "HEAD", "0005")
         return folder
 
     return switch
@@ -125,13 +125,13 @@ def test__open__older_store__says_both_versions_and_the_next_step(store, next_re
     with pytest.raises(StoreError) as caught:
         Store.open(url)
     message = str(caught.value)
-    assert "schema 0003" in message
-    assert "needs 0004" in message
+    assert "schema 0004" in message
+    assert "needs 0005" in message
     assert f"search upgrade --store {store.url}" in message
     assert store.rows("demo") == before
 
-    assert schema.upgrade(url) == schema.Upgrade("0003", "0004")
-    assert schema.upgrade(url) == schema.Upgrade("0004", "0004")
+    assert schema.upgrade(url) == schema.Upgrade("0004", "0005")
+    assert schema.upgrade(url) == schema.Upgrade("0005", "0005")
     with Store.open(url) as upgraded:
         assert upgraded.rows("demo") == before
         assert upgraded.query("SELECT DISTINCT mood FROM trials").rows == [("good",)]
@@ -148,8 +148,8 @@ def test__open__newer_store__refused_unharmed(store, next_release, monkeypatch):
         with pytest.raises(StoreError) as caught:
             call(url)
         message = str(caught.value)
-        assert "schema 0004" in message
-        assert "knows up to 0003" in message
+        assert "schema 0005" in message
+        assert "knows up to 0004" in message
         assert "pip install --upgrade mixsearch" in message
     with store.reading() as connection:
         columns = [column["name"] for column in inspect(connection).get_columns("trials")]
@@ -161,18 +161,18 @@ def test__upgrade__interrupted_half_way__leaves_the_store_as_it_was(store, next_
     store_factory.fill(store)
     url = store.engine.url.render_as_string(hide_password=False)
     folder = next_release()
-    script = folder / "versions" / "v0004_mood.py"
+    script = folder / "versions" / "v0005_mood.py"
     whole = script.read_text()
     script.write_text(whole + "    raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
         schema.upgrade(url)
     with store.reading() as connection:
-        assert schema.inspect_schema(connection) == schema.Schema("older", "0003")
+        assert schema.inspect_schema(connection) == schema.Schema("older", "0004")
         columns = [column["name"] for column in inspect(connection).get_columns("trials")]
         assert "mood" not in columns
     assert len(store.leaderboard("demo")) == 4
     script.write_text(whole)
-    assert schema.upgrade(url) == schema.Upgrade("0003", "0004")
+    assert schema.upgrade(url) == schema.Upgrade("0004", "0005")
 
 
 def test__upgrade__database_of_another_program__left_alone(tmp_path):

@@ -1,7 +1,7 @@
 """A store of the first schema, filled by the SQL of its time, is brought to the present one."""
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, text, update
 from sqlalchemy.exc import IntegrityError
 from store_factory import PLUGINS, study_spec
 
@@ -11,6 +11,7 @@ from search.store import schema, views
 from search.store.address import parse_address
 from search.store.engine import make_engine, writing
 from search.store.repo import Store
+from search.store.tables import Trial
 
 NOW = "'2026-01-01 00:00:00.000000+00:00'"
 FIRST_STORE = f"""
@@ -126,3 +127,13 @@ def test__save_verdicts__kind_and_p_value__come_back(store):
     store.save_verdicts(study.id, [line])
     (found,) = store.view("verdicts", study.name)
     assert (found["kind"], found["p_value"]) == ("exploratory", 0.25)
+
+
+def test__upgrade__first_schema__a_trial_may_take_more_flops_than_64_bits_count(first_store):
+    schema.upgrade(first_store)
+    with Store.open(first_store) as store:
+        assert store.trial(11)["training_flops"] == 5
+        with store.writing() as connection:
+            connection.execute(update(Trial).values(training_flops=2**67))
+        assert store.trial(11)["training_flops"] == 2**67
+        assert store.query("SELECT training_flops FROM trials").rows == [(2**67,)]

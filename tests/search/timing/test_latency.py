@@ -26,7 +26,7 @@ class Bench:
         self.queued = 0.0
 
 
-def test__time_calls__warm_up__is_dropped_and_queued_work_counts_where_it_was_queued():
+def test__C13__time_calls__warm_up__is_dropped_and_queued_work_counts_where_it_was_queued():
     bench = Bench([50.0, 40.0, 1.0, 2.0, 3.0])
 
     samples = time_calls(
