@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from mixers.catalogue import mixer_config
 from mixers.config import MixerConfig
 from mixers.conformance import CHECKS, CheckFunction, Subject, influence
-from mixers.errors import ConformanceError, MixerError
+from mixers.errors import ConformanceError, MixerError, SpecError
 from mixers.registry import mixer_registry
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ class Check:
         """Measure.
 
         Raises:
-            ConformanceError: The claim does not hold, the mixer raises something that is not a
-                MixerError, or the check is listed as a known failure and passes.
+            ConformanceError: The claim does not hold, the mixer raises something, or the check is
+                listed as a known failure and passes.
+            SpecError: The config does not fit the sizes of the measurement.
         """
         try:
             self.measure()
@@ -82,7 +83,7 @@ class Check:
         """Call the measurement; what the mixer itself raises becomes a ConformanceError."""
         try:
             self.function(self.subject)
-        except MixerError:
+        except (ConformanceError, SpecError):
             raise
         except Exception as error:
             raise ConformanceError(

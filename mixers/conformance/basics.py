@@ -41,8 +41,8 @@ def check_shape(subject: Subject) -> None:
 
 
 def check_sizes(subject: Subject) -> None:
-    """Batches of 1 to 4 and every length up to the test's own give the shape back."""
-    mixer = subject.build()
+    """Batches of 1 to 4 and every length up to `max_seq_len` give the shape back."""
+    mixer = subject.build(max_seq_len=subject.seq_len)
     for batch in range(1, 5):
         for seq_len in range(1, subject.seq_len + 1):
             x = subject.tokens(batch, seq_len)

@@ -1,5 +1,7 @@
 """Checks that padding does not matter."""
 
+from itertools import product
+
 import torch
 from torch import Tensor
 
@@ -8,7 +10,13 @@ from mixers.conformance.subject import Subject, causal_modes, differ, gap
 
 def check_padding_content(subject: Subject) -> None:
     """What stands under the padding, NaN and inf included, changes no output and no gradient."""
-    mixer = subject.build()
+    for causal in causal_modes(subject):
+        compare_contents(subject, causal=causal)
+
+
+def compare_contents(subject: Subject, *, causal: bool) -> None:
+    """Run one batch with different numbers under its padding."""
+    mixer = subject.build(causal=causal)
     n = subject.seq_len
     mask = torch.ones(4, n, dtype=torch.bool)
     mask[0, n - 3 :] = False
@@ -29,7 +37,7 @@ def check_padding_content(subject: Subject) -> None:
     wanted, wanted_grads = run(0.0)
     for content in (1.0, -1e4, 1e30, float("nan"), float("inf")):
         got, grads = run(content)
-        where = f"{content} under the padding"
+        where = f"{content} under the padding, causal={causal}"
         if differ(wanted, got).any():
             row = int(differ(wanted, got).any(1).nonzero()[0])
             raise subject.fail(
@@ -47,14 +55,14 @@ def check_padding_content(subject: Subject) -> None:
 
 def check_padding_amount(subject: Subject) -> None:
     """How much padding follows changes nothing; nor, unless fixed_length, how much precedes."""
-    traits = subject.mixer_type.traits(subject.config)
-    mixer = subject.build(max_seq_len=4 * subject.seq_len)
-    n = subject.seq_len
-    x = subject.tokens(2)
-    alone = mixer(x)
-    sides = ["right"] if traits.fixed_length else ["right", "left", "both"]
-    for side in sides:
-        for amount in (1, 3, 3 * n):
+    sides = ["right", "left", "both"]
+    if subject.mixer_type.traits(subject.config).fixed_length:
+        sides = ["right"]
+    n, x = subject.seq_len, subject.tokens(2)
+    for causal in causal_modes(subject):
+        mixer = subject.build(causal=causal, max_seq_len=4 * n)
+        alone = mixer(x)
+        for side, amount in product(sides, (1, 3, 3 * n)):
             before = {"right": 0, "left": amount, "both": amount // 2}[side]
             padded = torch.full((2, n + amount, subject.d_model), 7.0, dtype=x.dtype)
             mask = torch.zeros(2, n + amount, dtype=torch.bool)
@@ -65,7 +73,8 @@ def check_padding_amount(subject: Subject) -> None:
                 raise subject.fail(
                     "the amount of padding does not matter",
                     gap(alone, got),
-                    f"{n} tokens alone and with {amount} padded positions, side: {side}",
+                    f"{n} tokens alone and with {amount} padded positions, side: {side}, "
+                    f"causal={causal}",
                 )
 
 

@@ -21,12 +21,22 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class Subject:
-    """One config of one mixer class, at the sizes of the measurement."""
+    """One config of one mixer class, at the sizes of the measurement.
+
+    Attributes:
+        mixer_type: The class.
+        config: The config.
+        d_model: Features per token.
+        seq_len: Tokens of the inputs.
+        max_seq_len: What the mixer is built for unless a check asks for more; by default twice
+            `seq_len`.
+    """
 
     mixer_type: type[TokenMixer[Any]]
     config: MixerConfig
     d_model: int
     seq_len: int
+    max_seq_len: int | None = None
 
     @property
     def kind(self) -> str:
@@ -48,7 +58,7 @@ class Subject:
             mixer = self.mixer_type(
                 self.config,
                 d_model=self.d_model,
-                max_seq_len=max_seq_len or 2 * self.seq_len,
+                max_seq_len=max_seq_len or self.max_seq_len or 2 * self.seq_len,
                 causal=causal,
             )
             mixer = mixer.double().eval()

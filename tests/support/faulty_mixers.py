@@ -10,7 +10,7 @@ import torch
 from pydantic import field_serializer
 from torch import Tensor, nn
 
-from mixers import MixerConfig, MixerTraits, TokenMixer, zero_padding
+from mixers import MixerConfig, MixerError, MixerTraits, TokenMixer, zero_padding
 
 
 class HonestConfig(MixerConfig):
@@ -332,6 +332,25 @@ class HugeMaskConstant(Honest):
         return self.out(mean.expand_as(x))
 
 
+class LeaksWhenCausal(Honest):
+    """Clears the padding, but not in its causal form."""
+
+    def forward(self, x, mask=None):
+        x = zero_padding(x, None if self.causal else mask)
+        return self.out(x + self.neighbours(x))
+
+
+class RefusesItsBound(Honest):
+    """Takes one token fewer than it was built for."""
+
+    claims: ClassVar[dict[str, Any]] = {"fixed_length": True}
+
+    def forward(self, x, mask=None):
+        if x.shape[1] >= self.max_seq_len:
+            raise MixerError(f"built for {self.max_seq_len} tokens, got {x.shape[1]}")
+        return super().forward(x, mask)
+
+
 RUN = (
     "shape_and_dtype", "batch_and_length", "same_seed_same_output",
     "every_parameter_gets_gradient", "padding_content", "padding_amount", "empty_row",
@@ -395,4 +414,10 @@ FAULTS: dict[type[Honest], tuple[str, ...]] = {
     ForgetsDigits: ("config_round_trip",),
     GradientOfRoot: ("every_parameter_gets_gradient",),
     HugeMaskConstant: ("shape_and_dtype",),
+    LeaksWhenCausal: ("padding_content", "padding_amount"),
+    # Whatever takes as many tokens as the mixer was built for.
+    RefusesItsBound: (
+        "batch_and_length", "padding_amount", "position_aware", "reach", "flops", "cost",
+        "reference",
+    ),
 }  # fmt: skip
