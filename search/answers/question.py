@@ -31,7 +31,7 @@ class Question:
         match: what the feed-forward widths make equal: ``none``, ``params`` or ``flops``.
         metrics: other recorded metrics, shown beside the objective.
         space_size: number of architectures of the space, None if unknown.
-        steps: training steps of a trial.
+        steps: training steps of a trial; None where an own objective trains nothing.
         validations: equally spaced readings of the selection split.
         task: what was trained on what, in words.
         size: the encoder's size, in words.

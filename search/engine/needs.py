@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from search.spec.study import StudySpec
     from search.strategies.base import Strategy
 
+
 def check_runnable(study: StudySpec, budget: Budget, objective: Objective | None) -> None:
     """Refuses what could not run.
 

@@ -24,6 +24,8 @@ MOST_TRIVIAL = 3
 def section(answer: Answer, room: Room | None) -> Section:
     """Whether the probe foretells the objective better than trivial predictors."""
     found = answer.predictors
+    if answer.question.steps is None:
+        return Section("Probe")
     if not found.found:
         line = f"too few architectures to correlate it ({found.n} of {MIN_ARCHITECTURES})"
         return Section("Probe", lines=(line,), about=ABOUT)

@@ -21,7 +21,7 @@ MOST_SEEDS = 8
 
 def sections(answer: Answer, about: About) -> list[Section]:
     """The facts, the commands and the study's file."""
-    from search.spec.study_file import to_yaml_text
+    from search.spec.study_file import yaml_file
 
     total = sum(answer.spent.by_phase.values())
     parts = [Section("Made with", ("fact", "value"), _facts(about))]
@@ -38,7 +38,7 @@ def sections(answer: Answer, about: About) -> list[Section]:
     commands = [*install, run, f"search report {name} --out report.html", f"search show {name}"]
     parts.append(Section("Commands", code="\n".join(commands)))
     if about.spec:
-        parts.append(Section("study.yaml", code=to_yaml_text(about.spec).rstrip()))
+        parts.append(Section("study.yaml", code=yaml_file(about.spec).rstrip()))
     return parts
 
 

@@ -23,6 +23,8 @@ ABOUT = (
 
 def section(answer: Answer, room: Room | None) -> Section:
     """Whether lead and ranks were still moving at the end of training."""
+    if answer.question.steps is None:
+        return Section("Training")
     lines = [] if answer.lead is None else [_lead(answer.lead, answer.question)]
     ranks = answer.ranks
     found = [agreement for agreement in (ranks.half, ranks.previous) if agreement is not None]

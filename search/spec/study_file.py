@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from io import StringIO
 from os import PathLike
@@ -196,6 +196,24 @@ def to_yaml_text(value: Any) -> str:
     yaml.allow_unicode = not UNICODE_BREAKS.search(json.dumps(value, ensure_ascii=False))
     yaml.dump(value, out)
     return out.getvalue().removesuffix("...\n").strip()
+
+
+def yaml_file(document: Mapping[str, Any]) -> str:
+    """Writes a mapping as a YAML file: a line for each setting, sections indented."""
+    return "".join(f"{line}\n" for line in _lines(document, ""))
+
+
+def _lines(document: Mapping[str, Any], pad: str) -> Iterator[str]:
+    for key, value in document.items():
+        name = to_yaml_text(key)
+        if isinstance(value, Mapping) and value:
+            yield f"{pad}{name}:"
+            yield from _lines(value, f"{pad}  ")
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            yield f"{pad}{name}:"
+            yield from (f"{pad}  - {to_yaml_text(item)}" for item in value)
+        else:
+            yield f"{pad}{name}: {to_yaml_text(value)}"
 
 
 @cache

@@ -50,7 +50,7 @@ Reporter = Callable[[Message], None]
 StopAsked = Callable[[], str | None]
 Metrics = dict[str, float]
 NOT_ONCE = ("prepare", "train", "evaluate", "wait", "probe")
-"""Stages that are no part of what a plan sums up as the costs of once: the probe's are projected."""
+"""Stages that a plan leaves out of what a trial costs once; the probes' seconds are projected."""
 LONG_PROBE_S = 5.0
 """A plan runs no probe that would take longer."""
 Work = TypeVar("Work")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from search.spec.study import StudySpec
-from search.spec.study_file import parse_yaml, plain, study_from, to_yaml_text
+from search.spec.study_file import parse_yaml, plain, study_from, yaml_file
 from search.spec.study_template import commented_yaml
 from service.problems import ProblemError
 
@@ -33,25 +33,12 @@ def study_text(spec: Mapping[str, Any]) -> str:
     try:
         return commented_yaml(StudySpec.model_validate(dict(spec)))
     except ValidationError:
-        return to_yaml_text(dict(spec))
+        return yaml_file(spec)
 
 
 def text_of(document: Mapping[str, Any]) -> str:
     """A study's document as a file: a line for each setting, sections indented."""
-    return "".join(f"{line}\n" for line in _lines(document, "")) or EMPTY
-
-
-def _lines(document: Mapping[str, Any], pad: str) -> Iterator[str]:
-    for key, value in document.items():
-        name = to_yaml_text(key)
-        if isinstance(value, Mapping) and value:
-            yield f"{pad}{name}:"
-            yield from _lines(value, f"{pad}  ")
-        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            yield f"{pad}{name}:"
-            yield from (f"{pad}  - {to_yaml_text(item)}" for item in value)
-        else:
-            yield f"{pad}{name}: {to_yaml_text(value)}"
+    return yaml_file(document) or EMPTY
 
 
 def document_of(text: str) -> dict[str, Any]:

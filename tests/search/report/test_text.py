@@ -142,6 +142,7 @@ def test__render__objective_without_unit_or_task__leaves_no_gaps():
     assert "()" not in text
     assert "own objective f; 4 layers" in text
     assert "steps" not in text.split("Leaderboard")[0]
+    assert not re.search(r"^(Training|Probe)\b", text, flags=re.MULTILINE)
 
 
 def test__render__nothing_counted_or_timed__no_empty_columns():

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search.spec.study_file import parse_yaml, plain, to_yaml_text
+from search.spec.study_file import parse_yaml, plain, to_yaml_text, yaml_file
 
 TEXTS = st.text(max_size=8)
 LEAVES = (
@@ -25,3 +25,23 @@ VALUES = st.recursive(
 @given(value=VALUES)
 def test__to_yaml_text__any_value__reads_back_as_it_was(value) -> None:
     assert plain(parse_yaml(to_yaml_text(value))) == value
+
+
+@settings(deadline=None)
+@given(st.dictionaries(TEXTS.filter(bool), VALUES, min_size=1, max_size=4))
+def test__yaml_file__any_document__reads_back_as_it_was(document) -> None:
+    assert plain(parse_yaml(yaml_file(document))) == document
+
+
+def test__yaml_file__study__is_a_line_for_each_setting() -> None:
+    document = {"seed": 0, "task": {"data": {"source": "sotu"}}, "list": [{"a": 1}, 2], "none": {}}
+    assert yaml_file(document).splitlines() == [
+        "seed: 0",
+        "task:",
+        "  data:",
+        "    source: sotu",
+        "list:",
+        "  - {a: 1}",
+        "  - 2",
+        "none: {}",
+    ]
