@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 
 WINDOW = 4.0
 """Leaders are looked for within this many times the largest tau of the first projection."""
+MOST_COMPARED = 2**15
+"""Rows that are compared with a leader at a time: more would not stay in the cache."""
 MOST_LAGS = 64
 """Neighbours on the first projection whose second projection is looked at before the sweep."""
 
@@ -29,8 +31,8 @@ def cluster(points: Floats, tau: Floats, groups: Ints | None = None, *, seed: in
     Bitwise equal rows are taken together first (-0.0 equals 0.0; the largest tau counts). The rest
     is projected on two random unit vectors u and sorted by the first projection; since
     |u.x - u.y| <= ||x - y||, a point that no other is near to on both is a cluster of its own. The
-    others are swept with the leaders whose first projection is near; only pairs that both
-    projections leave open need the full distance.
+    others are swept by the leaders whose first projection is near; only pairs that both projections
+    leave open need the full distance.
 
     Args:
         points: (M, D).
@@ -91,36 +93,42 @@ def _has_neighbour(groups: Ints, first: Floats, second: Floats, window: float) -
             return has_neighbour
         both = near[np.abs(second[near + lag] - second[near]) <= window]
         has_neighbour[both] = has_neighbour[both + lag] = True
-    for i in near:  # so many are near that the sweep has to tell them apart
-        end = int(np.searchsorted(groups, groups[i], "right"))
-        n_near = int(np.searchsorted(first[i:end], first[i] + window, "right"))
-        has_neighbour[i : i + n_near] = True
-    return has_neighbour
+    # So many are near that the sweep has to tell them apart: all up to a window after each of them.
+    opened = np.zeros(len(first) + 1, dtype=np.int64)
+    for group in np.unique(groups[near]):
+        start, stop = np.searchsorted(groups, (group, group + 1))
+        members = near[slice(*np.searchsorted(groups[near], (group, group + 1)))]
+        ends = start + np.searchsorted(first[start:stop], first[members] + window, "right")
+        np.add.at(opened, members, 1)
+        np.add.at(opened, ends, -1)
+    return has_neighbour | (np.cumsum(opened[:-1]) > 0)
 
 
 def _sweep(rows: Floats, tau: Floats, groups: Ints, first: Floats, second: Floats) -> Ints:
-    """Label, for rows sorted by group and ``first``, as the position of each row's leader."""
+    """Label, for rows sorted by group and ``first``, as the position of each row's leader.
+
+    A leader takes the free rows after it that it is not separated from, so that the work grows with
+    the leaders: where all rows are equal up to rounding there is one.
+    """
     window = WINDOW * float(tau.max())
     labels = np.arange(len(rows), dtype=np.int64)
-    leaders = np.empty(len(rows), dtype=np.int64)
-    start = end = 0
-    for i in np.flatnonzero(_has_neighbour(groups, first, second, window)):
-        while start < end and (
-            groups[leaders[start]] != groups[i] or first[leaders[start]] < first[i] - window
-        ):
-            start += 1
-        near = leaders[start:end]
-        limit = np.maximum(tau[near], tau[i])
-        near = near[
-            (np.abs(first[near] - first[i]) <= limit) & (np.abs(second[near] - second[i]) <= limit)
-        ]
-        gap = np.linalg.norm(rows[near] - rows[i], axis=1)
-        joined = near[gap <= np.maximum(tau[near], tau[i])]
-        if len(joined):
-            labels[i] = joined[0]
-        else:
-            leaders[end] = i
-            end += 1
+    is_free = _has_neighbour(groups, first, second, window)
+    for leader in np.flatnonzero(is_free):
+        if not is_free[leader]:
+            continue
+        is_free[leader] = False
+        last = int(np.searchsorted(groups, groups[leader], "right"))
+        stop = leader + int(np.searchsorted(first[leader:last], first[leader] + window, "right"))
+        for start in range(leader + 1, stop, MOST_COMPARED):
+            near = start + np.flatnonzero(is_free[start : min(start + MOST_COMPARED, stop)])
+            limit = np.maximum(tau[near], tau[leader])
+            is_close = (np.abs(first[near] - first[leader]) <= limit) & (
+                np.abs(second[near] - second[leader]) <= limit
+            )
+            near, limit = near[is_close], limit[is_close]
+            joined = near[np.linalg.norm(rows[near] - rows[leader], axis=1) <= limit]
+            labels[joined] = leader
+            is_free[joined] = False
     return labels
 
 
