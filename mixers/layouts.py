@@ -6,7 +6,14 @@ from mixers.notation import format_architecture, parse_architecture
 from mixers.patterns import TWO_PARTS, Pattern
 
 
-def modernbert(n_layers: int, *, every: int = 3, width: int = 64, rotary: bool = True) -> str:
+def modernbert(
+    n_layers: int,
+    *,
+    every: int = 3,
+    width: int = 64,
+    rotary: bool = True,
+    n_heads: int | None = None,
+) -> str:
     """Return global attention in layers 0, `every`, 2 `every`, ... and a sliding window elsewhere.
 
     The order of Warner et al. 2024 (ModernBERT, arXiv 2412.13663), whose window of 128 tokens is
@@ -17,14 +24,18 @@ def modernbert(n_layers: int, *, every: int = 3, width: int = 64, rotary: bool =
         every: Distance of the global layers.
         width: Tokens a windowed layer sees on each side.
         rotary: Rotary positions in all layers.
+        n_heads: Heads in all layers; by default what the mixers take for the width.
 
     Raises:
         MixerError: A number below 1.
     """
     at_least_one(n_layers=n_layers, every=every, width=width)
-    turn = str(rotary).lower()
-    (everywhere,) = parse_architecture(f"attention(rotary={turn})")
-    (window,) = parse_architecture(f"sparse_attention(width={width}, rotary={turn})")
+    common = f"rotary={str(rotary).lower()}"
+    if n_heads is not None:
+        at_least_one(n_heads=n_heads)
+        common += f", n_heads={n_heads}"
+    (everywhere,) = parse_architecture(f"attention({common})")
+    (window,) = parse_architecture(f"sparse_attention(width={width}, {common})")
     return format_architecture(window if layer % every else everywhere for layer in range(n_layers))
 
 

@@ -1,6 +1,7 @@
 """`search mixers route`: which tokens a stack lets see each other, and after how many layers."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 6
 """Pairs named in the text; JSON has all."""
+SIZE = 64
+"""Features and tokens of notation."""
+WIDTH = 100
+"""Of the line that names the mixers."""
 
 
 def route_stack(
@@ -20,7 +25,8 @@ def route_stack(
         str,
         typer.Argument(
             metavar="SPEC",
-            help="A file with an encoder spec, or notation such as 'sparse_attention*4'.",
+            help="Notation such as 'sparse_attention*4', a preset such as modernbert, or a file "
+            "with an encoder spec.",
         ),
     ],
     tokens: Annotated[
@@ -30,14 +36,14 @@ def route_stack(
         ),
     ] = None,
     d_model: Annotated[
-        int, typer.Option("--d-model", min=1, metavar="D", help="With notation: features.")
-    ] = 64,
+        int | None,
+        typer.Option("--d-model", min=1, metavar="D", help="With notation: features; 64."),
+    ] = None,
     seq_len: Annotated[
-        int, typer.Option("--seq-len", min=1, metavar="N", help="With notation: longest input.")
-    ] = 64,
-    causal: Annotated[
-        bool, typer.Option("--causal", help="With notation: no token sees a later one.")
-    ] = False,
+        int | None,
+        typer.Option("--seq-len", min=1, metavar="N", help="With notation: longest input; 64."),
+    ] = None,
+    causal: Annotated[bool, typer.Option("--causal", help="No token sees a later one.")] = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Draw it: .html, .png, .svg or .pdf."),
@@ -50,9 +56,16 @@ def route_stack(
     sequences (Yun et al. 2020, arXiv 2006.04862), for any mixers.
     """
     from mixers import route
-    from search.cli.probe import read_spec
+    from search.cli.encoder_specs import has_sizes, read_spec
+    from search.errors import InputError
 
-    encoder = read_spec(spec, d_model=d_model, d_ff=0, seq_len=seq_len, vocab_size=1)
+    if (d_model or seq_len) and has_sizes(spec):
+        raise InputError(
+            f"{spec} has its own sizes: leave out --d-model and --seq-len; --tokens says how many "
+            "tokens to look at"
+        )
+    sizes = {"d_model": d_model or SIZE, "seq_len": seq_len or SIZE}
+    encoder = read_spec(spec, **sizes, d_ff=0, vocab_size=1)
     if causal and not encoder.causal:
         encoder = type(encoder).model_validate(encoder.model_dump() | {"causal": True})
     found = route(encoder, n_tokens=tokens)
@@ -90,20 +103,28 @@ def document(found: "Route") -> dict[str, Any]:
 def lines(found: "Route") -> list[str]:
     """The answer as text."""
     kind = "causal, " if found.causal else ""
-    text = [f"{found.code}  {found.notation}, {kind}{found.n_tokens} tokens", ""]
+    title = f"{found.code}  {found.notation}, {kind}{found.n_tokens} tokens"
+    text = [*wrap(title, WIDTH, subsequent_indent="  ", break_long_words=False), ""]
     text += [f"{name:<16}{words}" for name, words in condition_words(found)]
     text += ["", f"pairs (output, token) that have met, of {found.n_pairs:,}:"]
-    text += [
-        f"  after layer {layers:<4}{found.seen_after(layers):>9,}  "
-        f"{found.seen_after(layers) / found.n_pairs:>4.0%}"
-        for layers in range(1, found.n_layers + 1)
-    ]
+    # From there on nothing changes any more.
+    last = min(found.n_layers, max(1, found.full_after or found.n_layers))
+    text += [met_words(found, layers) for layers in range(1, last + 1)]
     never = found.unseen()
     if never:
         text += ["", f"never, however often the stack is repeated: {pair_words(found, never)}"]
     elif missing := found.unseen(within=found.n_layers):
         text += ["", f"not within this stack: {pair_words(found, missing)}"]
     return text
+
+
+def met_words(found: "Route", layers: int) -> str:
+    """How many pairs have met after that many layers; 100% are all of them."""
+    met = found.seen_after(layers)
+    share = f"{met / found.n_pairs:.0%}"
+    if share == "100%" and met < found.n_pairs:
+        share = ">99%"
+    return f"  after layer {layers:<4}{met:>9,}  {share:>4}"
 
 
 def condition_words(found: "Route") -> list[tuple[str, str]]:

@@ -24,12 +24,12 @@ def table_1(json: JsonOption = False) -> None:
     tokens, tied, and next sentence; no pooler). Nothing is allocated. Ends with code 1 unless
     every total equals the paper's, rounded to its digits.
     """
-    from mixers.presets import NAMES, preset
+    from mixers.presets import TABLE_1, preset
     from search.errors import RunFailedError
 
-    counts = {name: count_parts(preset(name)) for name in NAMES}
+    counts = {name: count_parts(preset(name)) for name in TABLE_1}
     totals = {name: sum(parts.values()) for name, parts in counts.items()}
-    differing = [name for name in NAMES if rounded_as(PAPER[name], totals[name]) != PAPER[name]]
+    differing = [name for name in TABLE_1 if rounded_as(PAPER[name], totals[name]) != PAPER[name]]
     if json:
         print_json(
             {
@@ -40,7 +40,7 @@ def table_1(json: JsonOption = False) -> None:
                     "paper_millions": PAPER[name],
                     "equal": name not in differing,
                 }
-                for name in NAMES
+                for name in TABLE_1
             }
         )
     else:

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from search.cli.encoder_specs import is_file, read_spec
 from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption
 from search.cli.output import note, print_json, write
 
 if TYPE_CHECKING:
-    from mixers import EncoderSpec
     from search.messages import Message
     from search.probe import Examined
     from search.probe.subjects import Subject
 
-FILE_ENDINGS = (".yaml", ".yml", ".json")
 TOKENS = 64
 
 
@@ -23,8 +22,9 @@ def probe(
         str,
         typer.Argument(
             metavar="SUBJECT",
-            help="Notation such as 'sepconv*2, attention*2', a file with an encoder spec, a folder "
-            "of a saved encoder or of a BERT model, or the study of a trial.",
+            help="Notation such as 'sepconv*2, attention*2', a preset such as bert-base, a file "
+            "with an encoder spec, a folder of a saved encoder or of a BERT model, or the study of "
+            "a trial.",
         ),
     ],
     trial: Annotated[
@@ -68,7 +68,8 @@ def probe(
             "--seq-len",
             min=2,
             metavar="N",
-            help="Tokens of a context; notation: 64, a file: its longest, a folder: at most 64.",
+            help="Tokens of a context; notation, a preset: 64, a file: its longest, a folder: at "
+            "most 64.",
         ),
     ] = None,
     vocab_size: Annotated[
@@ -104,7 +105,8 @@ def probe(
         spec = read_spec(
             subject, d_model=d_model, d_ff=d_ff, seq_len=seq_len or TOKENS, vocab_size=vocab_size
         )
-        asked = architecture(spec, BASES[size], seed=seed, n_tokens=seq_len)
+        n_tokens = seq_len or (None if is_file(subject) else TOKENS)
+        asked = architecture(spec, BASES[size], seed=seed, n_tokens=n_tokens)
     if size == "full":
         note("probing in full: half a minute for four narrow layers; --size small takes seconds")
     try:
@@ -187,38 +189,3 @@ def page(asked: "Subject", found: "Examined", size: Literal["small", "full"]) ->
     layers = layer_table(found.reading.readings, STRATA_OF[size])
     parts = [f"{asked.title}\non {asked.source}", found.reading.text, layers]
     return "\n\n".join(part for part in parts if part)
-
-
-def read_spec(
-    text: str, *, d_model: int, d_ff: int, seq_len: int, vocab_size: int
-) -> "EncoderSpec":
-    """Read an encoder spec from a file, or build one from notation and sizes.
-
-    Raises:
-        InputError: The file cannot be read.
-        SpecError: It is no valid spec.
-    """
-    from pydantic import ValidationError
-
-    from mixers import EncoderSpec
-    from mixers.errors import SpecError
-    from mixers.explain import explain, load
-    from search.errors import InputError
-    from search.spec.study_file import parse_yaml, plain
-
-    path = Path(text)
-    if path.suffix.lower() in FILE_ENDINGS or path.is_file():
-        try:
-            content = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{path}: not a text file in UTF-8") from None
-        try:
-            return load(EncoderSpec, plain(parse_yaml(content, source=str(path))))
-        except SpecError as error:
-            raise InputError(f"{path}: {'; '.join(str(error).splitlines())}") from None
-    try:
-        return EncoderSpec.of(
-            text, d_ff=d_ff, d_model=d_model, max_seq_len=seq_len, vocab_size=vocab_size
-        )
-    except ValidationError as error:
-        raise SpecError("; ".join(explain(error, EncoderSpec))) from None

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from mixers.registry import mixer_registry
-from search.cli.mixers import fields_of
+from search.cli.mixers_show import fields_of
 from search.figures.influence import NOTE, influence_figure
 from search.figures.shown import PageFigure, page_figure
 from search.wording import scaled

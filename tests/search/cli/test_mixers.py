@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 from command import call
 
+import mixers
 from mixers.conformance import CHECKS
+from search.cli.mixers_card import heat_map
 
 BUILT_IN = {
     "attention",
@@ -54,6 +56,51 @@ def test__show__settings__type_default_and_meaning(capsys: pytest.CaptureFixture
     assert by_name["rule"]["default"] == "shift"
     assert by_name["n_heads"]["type"] == "integer >= 1"
     assert all(field["description"] for field in fields)
+    sparse = json.loads(call(capsys, "mixers", "show", "sparse_attention", "--json").out)["fields"]
+    combination = next(field for field in sparse if field["name"] == "combination")
+    assert combination["type"] == "union | multihead | first | second"
+
+
+def test__show__mixer_without_weights__counts_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "0 parameters, 0 FLOPs forward" in call(capsys, "mixers", "show", "identity").out
+
+
+def test__show__notation__claims_and_cost_of_that_config(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = json.loads(call(capsys, "mixers", "show", "sepconv(kernel_size=5)", "--json").out)
+    assert (shown["kind"], shown["traits"]["reach"]) == ("sepconv", 2)
+    two = call(capsys, "mixers", "show", "sepconv, sepconv(kernel_size=5)")
+    assert two.code == 2
+    assert "has 2 layers; name one" in two.error_line
+
+
+def test__show__preset__layers_sizes_and_source(capsys: pytest.CaptureFixture[str]) -> None:
+    done = call(capsys, "mixers", "show", "modernbert")
+    lines = done.out.splitlines()
+    assert lines[0] == "modernbert  (preset of 22 layers, code APPAPPAPPAPPAPPAPPAPPA)"
+    assert lines[2].split(": ") == [
+        "layers            0, 3, 6, 9, 12, 15, 18, 21", "attention(n_heads=12, rotary=true)",
+    ]  # fmt: skip
+    assert (
+        "0 to 11: sepconv(kernel_size=128" in call(capsys, "mixers", "show", "preset:sepconv").out
+    )
+    document = json.loads(call(capsys, "mixers", "show", "preset:bert-base", "--json").out)
+    assert mixers.EncoderSpec.model_validate(document["spec"]).notation == document["notation"]
+    refused = call(capsys, "mixers", "show", "modernbert", "--measure")
+    assert refused.code == 2
+    assert "a whole encoder" in refused.error_line
+
+
+def test__heat_map__window__is_drawn_in_marks_of_its_strength() -> None:
+    strength = {0: 1.0, 1: 0.2, 2: 0.02, 3: 1e-5}
+    influence = [[strength.get(abs(j - i), 0.0) for i in range(6)] for j in range(6)]
+    assert heat_map(influence)[0] == "  ##++--.."
+    assert heat_map(influence)[5] == "      ..--++##"
+    # 40 tokens in cells of three; each holds its strongest.
+    wide = [[strength.get(abs(j - i), 0.0) for i in range(40)] for j in range(40)]
+    assert len(heat_map(wide)) == 14
+    assert heat_map(wide)[0] == "  ##++"
 
 
 def test__show__misspelt_kind__nearest_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,6 +58,43 @@ def test__route__file__is_read_like_any_spec(capsys, tmp_path):
     assert "bound to max_seq_len 6, got 7 tokens" in refused.error_line
 
 
+@pytest.mark.parametrize("name", ["modernbert", "preset:modernbert"])
+def test__route__preset__is_a_whole_encoder_of_its_own_sizes(capsys, name):
+    found = json.loads(call(capsys, "mixers", "route", name, "--tokens", "20", "--json").out)
+    assert found["code"] == "APPAPPAPPAPPAPPAPPAPPA"
+    assert found["full_after"] == 1
+    longest = json.loads(call(capsys, "mixers", "route", "preset:bproj", "--json").out)
+    assert (longest["code"], longest["n_tokens"]) == ("B" * 12, 384)
+
+
+def test__route__name_of_a_mixer_and_of_a_preset__is_the_mixer(capsys):
+    assert json.loads(call(capsys, "mixers", "route", "bproj", "--json").out)["code"] == "B"
+
+
+def test__route__sizes_beside_a_preset_or_a_file__are_refused(capsys, tmp_path):
+    path = tmp_path / "spec.json"
+    spec = EncoderSpec.of("average", d_ff=0, vocab_size=9, d_model=16, max_seq_len=6)
+    path.write_text(spec.model_dump_json())
+    for named in ("modernbert", str(path)):
+        refused = call(capsys, "mixers", "route", named, "--seq-len", "9")
+        assert refused.code == 2
+        assert f"{named} has its own sizes" in refused.error_line
+    unknown = call(capsys, "mixers", "route", "preset:modenbert")
+    assert "did you mean 'modernbert'?" in unknown.error_line
+
+
+def test__route__few_pairs_left__are_not_rounded_to_all(capsys):
+    done = call(capsys, "mixers", "route", "sparse_attention(width=21)*9", "--tokens", "64")
+    lines = done.out.splitlines()
+    # After two layers only those 43 to 63 apart are left: 21 + 20 + ... + 1, both ways; after
+    # three none, and the six layers above are not told.
+    assert "  after layer 2       3,634   89%" in lines
+    assert lines[-1] == "  after layer 3       4,096  100%"
+    nearly = call(capsys, "mixers", "route", "sparse_attention(width=21)*2", "--tokens", "45")
+    # Tokens 43 and 44 apart: three pairs, both ways.
+    assert "  after layer 2       2,019  >99%" in nearly.out.splitlines()
+
+
 def test__route__out__draws_a_page_that_needs_no_network(capsys, tmp_path):
     page = tmp_path / "route.html"
     done = call(capsys, *WINDOWS, "--out", str(page))
