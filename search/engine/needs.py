@@ -11,6 +11,7 @@ from search.spec.space import Space
 from search.tasks.objective import ObjectiveConfig
 
 if TYPE_CHECKING:
+    from mixers.config import MixerConfig
     from mixers.spec import EncoderSpec
     from search.engine.own_objective import Objective
     from search.rows import StudyRow
@@ -70,17 +71,23 @@ def flops_of(study: StudySpec, spec: EncoderSpec) -> int:
     return training_flops(count_flops(spec), steps=recipe.steps, batch_size=recipe.batch_size)
 
 
-def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:
-    """Returns distribution and version of every mixer that the study may build."""
-    from mixers.registry import mixer_registry
+def mixers_of(study: StudySpec) -> list[MixerConfig]:
+    """Returns every mixer that the study may build, each once."""
     from search.spec.baselines import baselines
 
     configs = [
         *Space.product(study).choices.values(),
         *(m for b in baselines(study) for m in b.mixers),
     ]
+    return [config for at, config in enumerate(configs) if config not in configs[:at]]
+
+
+def plugins_of(study: StudySpec) -> dict[str, tuple[str, str]]:
+    """Returns distribution and version of every mixer that the study may build."""
+    from mixers.registry import mixer_registry
+
     found = {}
-    for kind in sorted({config.kind for config in configs}):
+    for kind in sorted({config.kind for config in mixers_of(study)}):
         entry = mixer_registry.get(kind)
         found[kind] = (entry.distribution, entry.version)
     return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from search.engine.assembly import make_training_runners, make_worker
 from search.engine.assignments import Ended
+from search.engine.looking_ahead import refuse_looking_ahead
 from search.engine.needs import (
     check_runnable,
     needed_metrics,
@@ -67,7 +68,8 @@ def run_study(
 
     Raises:
         InputError: The data is missing or too little, the name is bound to another spec, the data
-            is not what the study was begun with, or an own objective is missing.
+            is not what the study was begun with, an own objective is missing, or a mixer of a
+            causal study looks ahead.
         StoreError: The store cannot be used.
     """
     from search.engine.own_objective import ObjectiveRunner
@@ -76,6 +78,7 @@ def run_study(
     stop = stop or StopFlag()
     local = settings()
     check_runnable(study, budget, objective)
+    refuse_looking_ahead(study)
     row, prepared = open_study(store, study, budget, name, derived_from)
     if isinstance(prepared, Ended):
         return report_end(store, row, Tally(ended=prepared), stop, observer, again)
@@ -114,6 +117,7 @@ def queue_study(store: Store, study: StudySpec, budget: Budget, name: str | None
         StoreError: The store cannot be used.
     """
     check_runnable(study, budget, None)
+    refuse_looking_ahead(study)
     if uses_local_classes(study):
         raise InputError("its mixers or its task come from a script; run it from there")
     row, _ = open_study(store, study, budget, name)

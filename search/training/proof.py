@@ -52,7 +52,8 @@ def mixer_proof(encoder: nn.Module, spec: EncoderSpec, *, seed: int = 0) -> Mixe
     - parameter names and shapes are those of a module built fresh from the spec, and with the
       trained parameters the fresh module computes the same updates (so it has the same pattern);
     - the pattern keeps within the claimed ``reach``, and if that is not 0 some token moves another
-      token's update; ``identity`` moves nothing;
+      token's update; ``identity`` moves nothing; in a causal encoder nothing moves with a later
+      token;
     - the block's outputs move at other tokens exactly where the mixer's updates do.
 
     Args:
@@ -88,7 +89,7 @@ def prove_layer(encoder: Encoder, spec: EncoderSpec, layer: int, seed: int) -> L
         )
     with torch.random.fork_rng(devices=[]):
         fresh = build_mixer(
-            config, d_model=spec.d_model, max_seq_len=spec.max_seq_len, causal=mixer.causal
+            config, d_model=spec.d_model, max_seq_len=spec.max_seq_len, causal=spec.causal
         ).double()
     shapes, expected = state_shapes(mixer), state_shapes(fresh)
     if shapes != expected:
@@ -100,6 +101,10 @@ def prove_layer(encoder: Encoder, spec: EncoderSpec, layer: int, seed: int) -> L
     furthest = int((rows - columns).abs().max()) if len(rows) else 0
     if reach != "global" and furthest > reach:
         raise ProofError(f"{where} with reach {reach}, but a token moved one {furthest} away")
+    ahead = influence.triu(1).nonzero()
+    if spec.causal and len(ahead):
+        output, token = ahead[0].tolist()
+        raise ProofError(f"{where}, causal, but token {token} moved token {output} before it")
     if reach != 0 and furthest == 0 and len(influence) > 1:
         raise ProofError(f"{where} with reach {reach}, but no token moved another one")
     return LayerProof(
