@@ -35,6 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from search.errors import StoreAwayError, StoreError
 from search.store.address import Address
+from search.store.bursts import BurstPool
 from search.store.types import UtcDateTime
 
 BUSY_TIMEOUT_S = 60.0
@@ -95,6 +96,8 @@ def make_engine(address: Address) -> Engine:
         engine = create_engine(
             address.url,
             json_serializer=dump_json,
+            poolclass=BurstPool,
+            pool_use_lifo=True,  # so that a burst goes on with the connection it has
             isolation_level="AUTOCOMMIT",  # we begin transactions, not the driver
             connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
         )

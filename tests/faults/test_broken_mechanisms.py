@@ -15,12 +15,13 @@ from flatness import growth
 
 
 def test__lease_never_renewed__a_live_worker_loses_its_trial(crew):
-    crew.sizes = SHORT
-    options = {"FAULT_STEP_S": SHORT.lease_s / 3, "FAULT_BREAKS": "lease_never_renewed"}
-    crew.start(1, **options)
+    crew.sizes, go_on = SHORT, crew.folder / "go on"
+    crew.start(1, FAULT_UNTIL=go_on, FAULT_BREAKS="lease_never_renewed")
     crew.wait_for_hands(1)
-    time.sleep(SHORT.lease_s / 2)
-    crew.start(1, **options)
+    crew.wait(crew.a_lease_ran_out, "its lease runs out")
+    crew.start(1)
+    crew.wait_for_trials(crew.budget)
+    go_on.touch()
     crew.ends()
     assert "lost" in crew.broken(lost=0)
 

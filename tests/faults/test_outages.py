@@ -2,7 +2,9 @@
 
 import time
 
+import psycopg
 import pytest
+from crew import Sizes
 from cut_proxy import CutProxy
 
 pytestmark = pytest.mark.postgres
@@ -41,3 +43,32 @@ def test__network_cut_for_some_seconds__workers_wait_and_nothing_is_lost(server,
     finally:
         proxy.close()
     begun.finish()
+
+
+def test__trainings_under_way__no_connection_is_held(server, begun):
+    begun.budget, go_on = 2, begun.folder / "go on"
+    begun.sizes = Sizes(beat_s=2.0, lease_s=90.0, longest_s=180.0)
+    database = begun.url.split("?")[0].split("/")[-1]
+    begun.start(2, FAULT_UNTIL=go_on)
+    begun.wait_for_hands(2)
+    with psycopg.connect(
+        host=str(server.folder), user=server.user, dbname=database, autocommit=True
+    ) as own:
+
+        def others() -> int:
+            [(n,)] = own.execute(
+                "SELECT count(*) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            return n
+
+        def beats() -> list:
+            return own.execute("SELECT heartbeat_at FROM attempts ORDER BY trial_id").fetchall()
+
+        begun.wait(lambda: others() == 0, "every connection is given back")
+        first = beats()
+        begun.wait(lambda: not set(first) & set(beats()), "both give a sign of life")
+        begun.wait(lambda: others() == 0, "that connection is given back as well")
+    go_on.touch()
+    assert [code for code, _ in begun.ends()] == [0, 0]
+    begun.finish(lost=0)

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 from invariants import check_invariants, violations
 from nursery import Born, Nursery
+from sqlalchemy import select
 
 from search.rows import TrialRow
+from search.store.engine import database_time
 from search.store.repo import Store
+from search.store.tables import Attempt
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,14 @@ class Crew:
             return sum(row.state == "running" for row in self.rows()) >= n
 
         self.wait(are_running, f"{n} trials run")
+
+    def a_lease_ran_out(self) -> bool:
+        """Whether somebody has a trial in hand although its lease has ended."""
+        with Store.open(self.url, create=False) as store, store.reading() as connection:
+            ends = connection.execute(
+                select(Attempt.lease_expires_at).where(Attempt.ended_at.is_(None))
+            ).scalars()
+            return min(ends) < database_time(connection)
 
     def suspend(self, process: Born) -> None:
         """Stop a process where it has a trial in hand and no transaction open."""

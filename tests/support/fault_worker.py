@@ -9,6 +9,7 @@ FAULT            after_claim | mid_step | before_finish | after_finish: the proc
 FAULT_CLOCK      seconds by which this process's own clock is off
 FAULT_PAGES      pages beyond which the SQLite file of this process cannot grow
 FAULT_STEP_S     seconds that a step takes
+FAULT_UNTIL      a file: no trial goes on in its midst before it exists
 FAULT_LAYERS     layers of an architecture, 3 by default: the more, the larger the space
 FAULT_TRIAL      raises | exits | nan | memory: what the one trial of a certain architecture does
 FAULT_BREAKS     a mechanism of broken.py that does not work in this process
@@ -49,6 +50,13 @@ def strike(point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def wait() -> None:
+    """Wait for the file that lets trials go on."""
+    path = os.environ.get("FAULT_UNTIL")
+    while path is not None and not os.path.exists(path):
+        time.sleep(0.02)
+
+
 def go_wrong() -> float:
     """What the faulty trial does."""
     match os.environ.get("FAULT_TRIAL"):
@@ -74,6 +82,7 @@ def objective(architecture, seed, report):
         report(step, value + STEPS - step)
         if step == STEPS // 2:
             strike("mid_step")
+            wait()
     return value
 
 
