@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help="also the picture, as HTML and PNG")
     options = parser.parse_args()
     replays = QUICK if options.quick else options.replays
+    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "calibration.jsonl"
     rows = read_rows(path)
     done = {(row["world"], row["strategy"], row["budget"], row["replays"]) for row in rows}

@@ -200,6 +200,7 @@ def main() -> None:
     text = "\n".join(parts)
     print(text)
     if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "predictors.md").write_text(text + "\n", encoding="utf-8")
         if options.draw:
             draw(tables, options.out / "predictors.png")

@@ -186,6 +186,7 @@ def main() -> None:
     text = "\n".join(parts)
     print(text)
     if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "probe.md").write_text(text + "\n", encoding="utf-8")
 
 
