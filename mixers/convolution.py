@@ -8,7 +8,6 @@ and resumed runs are the same bit by bit. The batch size is no part of it: a row
 as it is in a batch. Letters: B batch, N tokens, D features, F filters, K taps.
 """
 
-from bisect import bisect_left
 from typing import get_args
 
 import torch
@@ -126,7 +125,7 @@ def choose(
 
 def step(sizes: tuple[int, ...], size: int) -> int:
     """Return the place of the smallest listed size that is not below `size`, else of the last."""
-    return min(bisect_left(sizes, size), len(sizes) - 1)
+    return sum(listed < size for listed in sizes[:-1])
 
 
 def by_direct(x: Tensor, filters: Tensor, before: int) -> Tensor:

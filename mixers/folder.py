@@ -17,7 +17,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     """Write `spec.json` and `model.safetensors`, in the weights' own precision.
 
     Args:
-        encoder: The encoder.
+        encoder: The encoder; what `torch.compile` made of one is saved as the one inside it.
         folder: Where to; made if it does not exist.
 
     Raises:
@@ -25,6 +25,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     """
     from safetensors.torch import save_file
 
+    encoder = getattr(encoder, "_orig_mod", encoder)
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     (path / SPEC).write_text(canonical_json(encoder.spec) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import pad
+from torch.nn.functional import glu, pad
 
 from mixers.windowed import BLOCK, windows
 
@@ -76,6 +76,9 @@ class BlockedProduct(torch.autograd.Function):
 
 def by_halves(gradient: Tensor, both: Tensor) -> Tensor:
     """Return the gradient of values and gates, one after the other, from that of their unit."""
+    if torch.compiler.is_compiling():
+        whole: Tensor = torch.ops.aten.glu_backward(gradient, both, 0)
+        return whole
     channels, batch, seq_len = both.shape
     rows = gradient.new_empty(channels, batch * seq_len + LEAD)
     apart = rows[:, : batch * seq_len].view(both.shape)
@@ -129,7 +132,9 @@ class Cut:
         size = d_model * batch * self.length
         line = x.new_empty(self.left + size + self.right)
         places = line[self.left : self.left + size].view(d_model, batch, self.length)
-        if gated:
+        if gated and torch.compiler.is_compiling():
+            places[:, :, :seq_len].copy_(glu(x, 0))  # a compiler makes one pass of it
+        elif gated:
             torch.ops.aten.glu.out(x, 0, out=places[:, :, :seq_len])
         else:
             places[:, :, :seq_len].copy_(x)
@@ -141,9 +146,9 @@ class Cut:
     def seen(self, line: Tensor, start: int, width: int) -> Tensor:
         """Return (F, blocks, width): what stands from `start` on, counted from a block's left."""
         d_model, batch, _ = self.shape
-        n_blocks = d_model // self.n_filters * batch * self.length // self.rows
-        sizes, steps = (self.n_filters, n_blocks, width), (n_blocks * self.rows, self.rows, 1)
-        return line.as_strided(sizes, steps, line.storage_offset() + start)
+        n_blocks = d_model * batch * self.length // self.rows
+        reached = line[start : start + (n_blocks - 1) * self.rows + width]
+        return reached.unfold(0, width, self.rows).unflatten(0, (self.n_filters, -1))
 
     def band(self, filters: Tensor) -> Tensor:
         """Return (F, left + R + right, R): column j holds its filter where output j sees.

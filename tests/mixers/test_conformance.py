@@ -109,6 +109,29 @@ def test__planted_faults__cover_every_check():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize(
+    "kind", [*sorted(CONFIGS.keys() - {"identity"}), "sepconv(kernel_size=200)"]
+)
+def test__built_in__compiled__is_one_graph_forward_and_backward(kind):
+    (config,) = mixers.parse_architecture(kind)
+    mixer = mixers.build(config, d_model=16, max_seq_len=200)
+    x = torch.randn(2, 200, 16, requires_grad=True)
+    mask = torch.arange(200) < torch.tensor([[200], [70]])
+    whole = torch.compile(mixer, backend="aot_eager", fullgraph=True)
+    for real in (None, mask):
+        out, wanted = whole(x, real), mixer(x, real)
+        torch.testing.assert_close(out, wanted, atol=2e-6, rtol=1e-5)
+        torch.testing.assert_close(
+            torch.autograd.grad(out.square().sum(), x),
+            torch.autograd.grad(wanted.square().sum(), x),
+            atol=1e-5,
+            rtol=1e-4,
+        )
+    torch.compiler.reset()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
 @pytest.mark.parametrize("kind", CONFIGS)
 def test__built_in__compiled_with_inductor__equals_eager(kind):
