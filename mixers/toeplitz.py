@@ -148,7 +148,7 @@ class Cut:
         d_model, batch, _ = self.shape
         n_blocks = d_model * batch * self.length // self.rows
         reached = line[start : start + (n_blocks - 1) * self.rows + width]
-        return reached.unfold(0, width, self.rows).unflatten(0, (self.n_filters, -1))
+        return reached.unfold(0, width, self.rows).view(self.n_filters, -1, width)
 
     def band(self, filters: Tensor) -> Tensor:
         """Return (F, left + R + right, R): column j holds its filter where output j sees.
