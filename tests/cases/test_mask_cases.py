@@ -15,6 +15,15 @@ CAN_BE_CAUSAL = [
     "sepconv", "sparse_attention", "sparse_attention(pattern=star)",
 ]  # fmt: skip
 BUILT_IN = [*CAN_BE_CAUSAL, "fourier"]
+GPU = pytest.param(
+    "cuda",
+    marks=[
+        pytest.mark.gpu,
+        pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    ],
+)
+on_every_device = pytest.mark.parametrize("device", ["cpu", GPU])
+FUSED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION]
 
 
 def encoder(architecture, dtype=torch.float32, **fields):
@@ -26,14 +35,16 @@ def encoder(architecture, dtype=torch.float32, **fields):
     return mixers.Encoder(spec).to(dtype)
 
 
+@on_every_device
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("backend", [SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, None])
+@pytest.mark.parametrize("backend", [SDPBackend.MATH, FUSED[0], None])
 @pytest.mark.parametrize("architecture", [f"{kind}*2" for kind in BUILT_IN])
-def test__C01__row_of_padding_only__everything_stays_finite(architecture, backend, dtype):
-    model = encoder(architecture, dtype)
-    ids = torch.randint(50, (2, 8))
-    mask = torch.tensor([[False] * 8, [True] * 5 + [False] * 3])
-    backends = [backend, SDPBackend.MATH] if backend else list(SDPBackend.__members__.values())[1:3]
+def test__C01__row_of_padding_only__everything_stays_finite(architecture, backend, dtype, device):
+    model = encoder(architecture, dtype).to(device)
+    ids = torch.randint(50, (2, 8), device=device)
+    mask = torch.tensor([[False] * 8, [True] * 5 + [False] * 3], device=device)
+    # None: whatever fused one takes the shapes and the mask; the plain one where none does.
+    backends = [backend, SDPBackend.MATH] if backend else [*FUSED, SDPBackend.MATH]
     with sdpa_kernel(backends):
         out = model(ids, mask)
         out.float().square().sum().backward()
@@ -47,20 +58,22 @@ def test__C01__row_of_padding_only__everything_stays_finite(architecture, backen
     torch.testing.assert_close(out[1, :5], alone[0], atol=tolerance, rtol=0)
 
 
+@on_every_device
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kind", ["attention", "hardmax_shift", "sparse_attention"])
-def test__C03__half_precision__masked_tokens_weigh_nothing(kind, causal, dtype):
+def test__C03__half_precision__masked_tokens_weigh_nothing(kind, causal, dtype, device):
     torch.manual_seed(0)
     mixer = mixers.build(kind, d_model=16, max_seq_len=8, causal=causal).to(dtype)
     if kind != "hardmax_shift":
         with torch.no_grad():
-            mixer.qkv.bias[:16] -= 5.0  # pushes scores to about -30
-            mixer.qkv.bias[16:32] += 5.0
+            mixer.qkv.bias[:16] -= 2.74  # pushes scores, sums of 16 products over 4, to about -30
+            mixer.qkv.bias[16:32] += 2.74
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[0, :3] = False  # with causal, these queries see no key at all
     mask[1, 5:] = False
-    x = torch.randn(2, 8, 16).to(dtype)
+    mixer, mask = mixer.to(device), mask.to(device)
+    x = torch.randn(2, 8, 16).to(device, dtype)
     loud = x.masked_fill(~mask[..., None], 100.0)
     quiet, shouted = mixer(x, mask), mixer(loud, mask)
     assert torch.isfinite(quiet).all()
@@ -196,23 +209,47 @@ def test__C08__causal_encoder__layer_that_looks_ahead_is_refused_before_anything
         )
 
 
+@on_every_device
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test__C10__equal_scores__one_tie_rule_in_every_format_and_repeat(dtype):
+def test__C10__equal_scores__one_tie_rule_in_every_format_and_repeat(dtype, device):
     config = {"kind": "hardmax_shift", "n_heads": 1}
     mixer = mixers.build(config, d_model=16, max_seq_len=8).to(dtype)
     with torch.no_grad():
         mixer.score.zero_()
         mixer.lower.fill_(0.0)
         mixer.upper.fill_(1.0)
-    x = torch.randn(1, 8, 16).to(dtype)
-    mask = torch.tensor([[True] * 5 + [False] * 3])
+    mixer = mixer.to(device)
+    x = torch.randn(1, 8, 16).to(device, dtype)
+    mask = torch.tensor([[True] * 5 + [False] * 3], device=device)
     runs = [mixer(x, mask) for _ in range(10)]
     assert all(torch.equal(runs[0], run) for run in runs)
     assert (runs[0] == 0).all()  # every score 0 ties at b: mean - min = 0
 
 
+@on_every_device
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test__C10__ties__compiled__give_what_they_give_otherwise(dtype, device):
+    config = {"kind": "hardmax_shift", "n_heads": 2}
+    mixer = mixers.build(config, d_model=16, max_seq_len=8).to(device, dtype)
+    with torch.no_grad():
+        # Head 0 has equal scores that tie at b; head 1 has the first feature, some of it equal.
+        mixer.score.zero_()
+        mixer.score[1, 0] = 1.0
+        mixer.lower.fill_(0.0)
+        mixer.upper.fill_(1.0)
+    x = torch.randn(1, 8, 16).to(device, dtype)
+    x[0, :, 0] = torch.tensor([0.0, 1.0, 0.5, 1.0, 0.0, -2.0, 2.0, 99.0])
+    mask = torch.tensor([[True] * 7 + [False]], device=device)
+    compiled = torch.compile(mixer, backend="aot_eager", fullgraph=True)
+    wanted = mixer(x, mask)
+    assert all(torch.equal(compiled(x, mask)[mask], wanted[mask]) for _ in range(10))
+    torch.compiler.reset()
+
+
+@on_every_device
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test__C10__prepared_scores_with_ties__selection_is_exact_and_ignores_padding(dtype):
+def test__C10__prepared_scores_with_ties__selection_is_exact_and_ignores_padding(dtype, device):
     config = {"kind": "hardmax_shift", "n_heads": 1, "rule": "sign"}
     mixer = mixers.build(config, d_model=16, max_seq_len=8).to(dtype)
     with torch.no_grad():
@@ -220,6 +257,7 @@ def test__C10__prepared_scores_with_ties__selection_is_exact_and_ignores_padding
     # Exact in every format: sums and quarters of small powers of two.
     scores = torch.tensor([2.0, 1.0, 2.0, 1.0, -2.0, 0.0, 1.0, 99.0], dtype=dtype)[None, :, None]
     mask = torch.tensor([[True] * 4 + [True, True, False, False]])
+    mixer, scores, mask = mixer.to(device), scores.to(device), mask.to(device)
     high, low, mean = mixer.extremes(scores, mask)
     chosen = mixer.select(scores, mixer.lower, high, low, mean)
     real = [2.0, 1.0, 2.0, 1.0, -2.0, 0.0]

@@ -4,13 +4,15 @@ import numpy as np
 import paper_reference as paper
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mixers
 
 
-def one_head(rule="shift", lower=-0.5, upper=1.5, d_model=16, **fields):
+def one_head(rule="shift", lower=-0.5, upper=1.5, d_model=16, *, causal=False, **fields):
     config = {"kind": "hardmax_shift", "n_heads": 1, "rule": rule, **fields}
-    mixer = mixers.build(config, d_model=d_model, max_seq_len=8).double()
+    mixer = mixers.build(config, d_model=d_model, max_seq_len=8, causal=causal).double()
     with torch.no_grad():
         mixer.score.zero_()
         mixer.score[0, 0] = 1.0
@@ -54,6 +56,32 @@ def test__tie__score_on_threshold__equals_hardmax_sharing(rule, at):
         np.ones(4, dtype=bool),
     )
     np.testing.assert_allclose(mixer(x)[0].detach().numpy().T, wanted, atol=1e-14)
+
+
+LEVELS = st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.5])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rule", ["shift", "sign"])
+@given(data=st.data(), lower=LEVELS, upper=LEVELS)
+@settings(max_examples=40, deadline=None)
+def test__tie__scores_of_few_values__equal_hardmax_sharing_of_the_real_tokens(
+    rule, causal, data, lower, upper
+):
+    # Few values: most examples tie at a threshold, for the maximum, or for the minimum.
+    scores = data.draw(st.lists(LEVELS, min_size=1, max_size=8))
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))))
+    mixer = one_head(rule, lower, upper, causal=causal)
+    x = tokens(*scores)
+    got = mixer(x, torch.from_numpy(keep)[None])[0].detach().numpy().T
+    weights = {name: value.detach().numpy() for name, value in mixer.state_dict().items()}
+    for j in np.flatnonzero(keep):
+        seen = keep & (np.arange(len(keep)) <= j) if causal else keep
+        wanted = paper.hardmax_shift(
+            x[0].numpy().T, weights["score"], weights["direction"], weights["lower"],
+            weights.get("upper"), seen,
+        )  # fmt: skip
+        np.testing.assert_allclose(got[:, j], wanted[:, j], atol=1e-14)
 
 
 def test__tie__padding__is_left_out_of_the_mean():

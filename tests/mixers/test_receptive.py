@@ -76,6 +76,60 @@ def test__route__any_stack__is_what_moves_when_the_network_is_run(architecture, 
     assert route.seen_after(spec.n_layers) == int(moved.sum())
 
 
+TWO_PARTS = {
+    "union": "sparse_attention(pattern={pattern}, width={w})",
+    "multihead": "sparse_attention(pattern={pattern}, width={w}, combination=multihead, n_heads=2)",
+    "sequential": "sparse_attention(pattern={pattern}, width={w}, combination=first), "
+    "sparse_attention(pattern={pattern}, width={w}, combination=second)",
+}
+
+
+@pytest.mark.parametrize("combination", TWO_PARTS)
+@pytest.mark.parametrize(("pattern", "width"), [("strided", 4), ("fixed", 4), ("strided", 5)])
+def test__route__patterns_of_two_parts__fulfil_the_conditions_in_two_layers(
+    pattern, width, combination
+):
+    # A step along the stride and one within the window, or to the end of a block and within it,
+    # lead from any token to any other, where the length is a multiple of the block.
+    notation = TWO_PARTS[combination].format(pattern=pattern, w=width)
+    route = mixers.route(spec_of(notation))
+    assert route.conditions == {"self_loop": True, "chain": True, "all_reach_all": True}
+    assert route.full_after == 2
+    assert route.chain.order == tuple(range(24))
+    causal = mixers.route(spec_of(notation, causal=True))
+    assert causal.conditions["self_loop"]
+    assert causal.chain.order == tuple(range(24))
+
+
+@pytest.mark.parametrize("combination", TWO_PARTS)
+def test__route__last_block_cut_short__nobody_outside_ever_sees_it(combination):
+    # Its last token, by which the others would see it, is missing.
+    notation = TWO_PARTS[combination].format(pattern="fixed", w=5)
+    route = mixers.route(spec_of(notation))
+    assert set(route.unseen()) == {(j, i) for j in range(20) for i in range(20, 24)}
+    assert route.conditions == {"self_loop": True, "chain": True, "all_reach_all": False}
+
+
+@pytest.mark.parametrize("part", ["first", "second"])
+def test__route__one_part_alone__fulfils_no_more_than_the_self_loop(part):
+    stack = f"sparse_attention(pattern=strided, width=24, combination={part})*2"
+    assert mixers.route(spec_of(stack)).conditions["all_reach_all"] is (part == "first")
+    blocks = f"sparse_attention(pattern=fixed, width=4, combination={part})*2"
+    found = mixers.route(spec_of(blocks))
+    assert found.conditions["self_loop"]
+    assert found.conditions["all_reach_all"] is False
+    assert found.conditions["chain"] is not True
+
+
+def test__route__random__layers_of_one_seed_may_stay_apart_and_other_seeds_meet():
+    same = mixers.route(spec_of("sparse_attention(pattern=random, width=1, seed=3)*6"))
+    other = mixers.route(
+        spec_of(", ".join(f"sparse_attention(pattern=random, width=1, seed={s})" for s in range(6)))
+    )
+    assert same.conditions["self_loop"]
+    assert len(other.unseen()) < len(same.unseen())
+
+
 def test__route__global_layer__full_after_it_and_modernbert_at_once():
     assert mixers.route(spec_of("sepconv(kernel_size=1)*2, attention")).full_after == 3
     assert mixers.route(spec_of(modernbert(4, width=2))).full_after == 1

@@ -12,12 +12,14 @@ from mixers.spec import EncoderSpec
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "mixers.md"
+GUIDE = DOCS / "writing-a-mixer.md"
 SIZES = {"d_ff": 0, "vocab_size": 9, "d_model": 64, "max_seq_len": 64}
 
 
-def test__page__tables__are_what_the_code_says():
+@pytest.mark.parametrize("path", [PAGE, GUIDE], ids=lambda path: path.name)
+def test__page__tables__are_what_the_code_says(path):
     # If not: python -m mixers.reference docs/mixers.md
-    page = PAGE.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
     assert rewritten(page) == page
 
 
