@@ -69,6 +69,27 @@ def compile_time(element: DatabaseTime, compiler: SQLCompiler, **options: Any) -
     return CLOCKS[compiler.dialect.name]
 
 
+class TimeAfter(FunctionElement[datetime]):
+    """The database's own time after a number of seconds."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+AFTER = {
+    "sqlite": "strftime('%Y-%m-%d %H:%M:%f+00:00', {now}, {seconds} || ' seconds')",
+    "postgresql": "{now} + make_interval(secs => {seconds})",
+}
+
+
+@compiles(TimeAfter)
+def compile_time_after(element: TimeAfter, compiler: SQLCompiler, **options: Any) -> str:
+    """Write the time as the database counts it."""
+    name = compiler.dialect.name
+    seconds = compiler.process(element.clauses, **options)
+    return AFTER[name].format(now=CLOCKS[name], seconds=seconds)
+
+
 # Made once, as all statements that a trial needs: building one costs more than running it.
 SELECT_TIME = select(DatabaseTime())
 TAKE_LOCK = select(func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("number", type_=Integer)))

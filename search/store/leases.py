@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Double, bindparam, delete, exists, func, inse
 
 from search.messages import Cause
 from search.rows import Claim, FailOutcome, StudyState, TrialState
-from search.store.engine import DatabaseTime, database_time
+from search.store.engine import DatabaseTime, TimeAfter, database_time
 from search.store.events import record
 from search.store.retries import may_retry
 from search.store.tables import Attempt, Study, Trial
@@ -36,6 +36,15 @@ CLOCK_TO_REST = select(Study.busy_since).where(
     Study.id == bindparam("study"),
     Study.busy_since.is_not(None),
     ~exists().where(Attempt.study_id == bindparam("study"), Attempt.ended_at.is_(None)),
+)
+RENEW = (
+    update(Attempt)
+    .where(*LIVE)
+    .values(
+        heartbeat_at=DatabaseTime(),
+        lease_expires_at=TimeAfter(bindparam("lease_s", type_=Double())),
+    )
+    .returning(SELECT_STATE.scalar_subquery())
 )
 STUDY_STOPPED = "the study was stopped"
 LAST_ENDED = select(func.max(Attempt.ended_at)).where(Attempt.study_id == bindparam("study"))
@@ -109,12 +118,14 @@ def holds_lease(connection: Connection, claim: Claim) -> bool:
 
 def heartbeat(connection: Connection, claim: Claim) -> StudyState | None:
     """Renew a lease; returns the study's state, None when the trial was taken over."""
-    now = database_time(connection)
-    expires = now + timedelta(seconds=claim.lease_s)
-    if update_live(connection, claim, heartbeat_at=now, lease_expires_at=expires) is None:
-        return None
-    state = connection.execute(SELECT_STATE, {"study": claim.study_id}).scalar_one()
-    return cast("StudyState", state)
+    names = {
+        "trial": claim.trial_id,
+        "token": claim.token,
+        "study": claim.study_id,
+        "lease_s": claim.lease_s,
+    }
+    state = connection.execute(RENEW, names).scalar_one_or_none()
+    return cast("StudyState | None", state)
 
 
 def release(connection: Connection, claim: Claim, returned: bool, reason: str) -> None:
