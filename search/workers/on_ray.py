@@ -1,8 +1,4 @@
-"""`search worker --on ray`: the same worker in Ray actors, one slot each.
-
-Ray chooses the machine and starts an actor again elsewhere when its machine is lost; what is
-trained, by whom and how often is the store's to say, as everywhere.
-"""
+"""`search worker --on ray`: the same worker in Ray actors, one slot each; the store decides."""
 
 from __future__ import annotations
 
