@@ -61,7 +61,7 @@ def new_mixer(
     written = write_package(names, target)
     write("\n".join(str(path) for path in written))
     note(
-        f"next: pip install -e {target} && pytest {target}; "
+        f"next: pip install -e '{target}[test]' && pytest {target}; "
         f"then change {names.module}.py and run `search mixers check {names.kind}`"
     )
 

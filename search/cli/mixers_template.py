@@ -13,6 +13,9 @@ readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["mixsearch"]
 
+[project.optional-dependencies]
+test = ["pytest"]
+
 [project.entry-points."mixers.v1"]
 "$kind" = "$module:$Class"
 
@@ -105,7 +108,7 @@ README = """\
 The token mixer `$kind` for `mixsearch`.
 
 ```sh
-pip install -e .
+pip install -e '.[test]'
 pytest
 search mixers show $kind --measure
 search run --budget 9 --set 'space.choices=[attention, sepconv, $kind]'

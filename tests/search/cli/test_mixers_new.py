@@ -67,7 +67,7 @@ def test__new__command__names_the_files_and_what_to_do_next(capsys, tmp_path, mo
         "blend-mixer/tests/test_blend.py",
         "blend-mixer/README.md",
     ]
-    assert "pip install -e blend-mixer" in done.err
+    assert "pip install -e 'blend-mixer[test]' && pytest blend-mixer" in done.err
     assert "search mixers check blend-mixer.blend" in done.err
     again = call(capsys, "mixers", "new", "blend")
     assert again.code == 2
