@@ -14,7 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from mixers.errors import MixerError
-from mixers.explain import problem_line
+from mixers.explain import problem_line, valid_keys
+from mixers.registry import suggestion
 from search.errors import InputError, NothingThereError, SearchError, StoreError
 
 MEDIA_TYPE = "application/problem+json"
@@ -169,15 +170,25 @@ def wrong_fields(found: Sequence[tuple[str, str]]) -> ProblemError:
     return ProblemError(422, f"{path or 'document'}: {message}{more}", found)
 
 
-def from_request(error: RequestValidationError) -> ProblemError:
-    """Name every wrong parameter or field; the values themselves are not repeated."""
+def from_request(error: RequestValidationError, model: Any = None) -> ProblemError:
+    """Name every wrong parameter or field; the values themselves are not repeated.
+
+    Args:
+        error: What validation raised.
+        model: That of the body; with it, unknown keys get the nearest valid one.
+    """
     found = []
     for detail in error.errors()[:MOST_FIELDS]:
         if detail["type"] == "json_invalid":
             return ProblemError(400, f"the body is not JSON: {detail['ctx']['error']}")
         place, *path = detail["loc"]
         named = path if place == "body" and path else [place, *path]
-        found.append((".".join(str(part) for part in named), str(detail["msg"])))
+        message = str(detail["msg"])
+        if detail["type"] == "extra_forbidden":
+            keys = valid_keys(model, path[:-1])
+            message = f"unknown key {path[-1]!r}"
+            message += f"; {suggestion(str(path[-1]), keys)}" if keys else ""
+        found.append((".".join(str(part) for part in named), message))
     return wrong_fields(found)
 
 
@@ -210,7 +221,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def on_validation(request: Request, error: RequestValidationError) -> Response:
-        return answer(request, from_request(error))
+        body = getattr(request.scope["route"], "body_field", None)
+        model = None if body is None else body.field_info.annotation
+        return answer(request, from_request(error, model))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:

@@ -151,5 +151,8 @@ def _waiting(reading: Reading, row: StudyRow) -> str:
     if reading.problem:
         return reading.problem
     if not row.n_trials:
-        return "No trial has started yet. The answer appears here as trials end."
+        return (
+            "No trial has started yet. A worker starts them ('search worker'); the answer appears "
+            "here as they end."
+        )
     return "The answer is being made from the trials so far; it appears here by itself."

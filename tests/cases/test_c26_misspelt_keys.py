@@ -1,10 +1,12 @@
-"""A misspelt setting in a file or on the command line is refused with its full path."""
+"""A misspelt setting in a file, on the command line or over HTTP is refused with its full path."""
 
 from pathlib import Path
 
 import pytest
 from command import call
 from plugin_packages import lay_out
+from ruamel.yaml import YAML
+from served import API, client_of
 
 from mixers.registry import mixer_registry
 
@@ -81,6 +83,25 @@ def test__C26__command_line__full_path_nearest_name_and_nothing_queued(
     assert path in done.error_line
     assert f"did you mean {meant!r}" in done.error_line
     assert not store.exists()
+
+
+def test__C26__over_http__422_with_full_path_and_nearest_name_and_nothing_stored(
+    tmp_path: Path,
+) -> None:
+    bodies = [
+        ({"spec": YAML(typ="safe").load(text)}, path, meant)
+        for text, _, path, meant in MISSPELT.values()
+    ]
+    with client_of(f"sqlite:///{tmp_path}/search.db") as client:
+        for body, path, meant in [*bodies, ({"spec": {}, "nane": "new"}, "nane", "name")]:
+            answer = client.post(f"{API}/studies", json=body)
+            assert answer.status_code == 422, (body, answer.text)
+            [error] = answer.json()["errors"]
+            said = f"{error['path']}: {error['message']}"
+            assert said.startswith("nane" if path == "nane" else "spec.")
+            assert path in said
+            assert f"did you mean {meant!r}" in said
+        assert client.get(f"{API}/studies").json()["total"] == 0
 
 
 def test__C26__several_at_once__each_is_named(capsys: Capture, tmp_path: Path) -> None:
