@@ -1,4 +1,4 @@
-"""Weights of a compiled encoder load into a plain one, and the other way round."""
+"""What was trained compiled goes on uncompiled, and the other way round."""
 
 import pytest
 import torch
@@ -7,7 +7,6 @@ from safetensors.torch import load_file
 import mixers
 from mixers.folder import save
 
-ARCHITECTURE = "attention, sepconv"
 pytestmark = pytest.mark.filterwarnings("ignore")  # the compiler's own
 CLOSE = {"atol": 1e-5, "rtol": 0}
 
@@ -18,45 +17,61 @@ def forget_what_was_compiled():
     torch.compiler.reset()
 
 
-def fresh(seed=0):
-    spec = mixers.EncoderSpec.of(ARCHITECTURE, d_ff=16, d_model=16, max_seq_len=8, vocab_size=10)
+def plain(seed=0):
+    spec = mixers.EncoderSpec.of(
+        "attention, sepconv", d_ff=16, d_model=16, max_seq_len=8, vocab_size=10
+    )
     torch.manual_seed(seed)
     return mixers.Encoder(spec)
 
 
-def wrapped(encoder):
-    return torch.compile(encoder, backend="aot_eager")
+def wrapped(seed=0):
+    return torch.compile(plain(seed), backend="aot_eager")
 
 
-def compiled_in_place(encoder):
+def in_place(seed=0):
+    encoder = plain(seed)
     encoder.compile(backend="aot_eager")
     return encoder
 
 
-def trained(encoder):
-    """The encoder after one step, as training would leave it."""
-    optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2)
-    encoder(torch.arange(8)[None]).square().mean().backward()
+def step(encoder, optimizer, ids):
+    encoder(ids).square().mean().backward()
     optimizer.step()
-    return encoder
+    optimizer.zero_grad()
 
 
-@pytest.mark.parametrize("compiled", [wrapped, compiled_in_place])
+def optimizer_of(encoder):
+    return torch.optim.AdamW(encoder.parameters(), lr=1e-2)
+
+
+@pytest.mark.parametrize(("before", "after"), [(in_place, plain), (plain, in_place)])
+def test__C34__training__goes_on_with_the_other_setting_as_if_nothing_had_changed(before, after):
+    ids = torch.arange(8)[None]
+    whole = plain()
+    optimizer = optimizer_of(whole)
+    for _ in range(4):
+        step(whole, optimizer, ids)
+
+    first = before()
+    optimizer = optimizer_of(first)
+    for _ in range(2):
+        step(first, optimizer, ids)
+    second = after(seed=1)
+    second.load_state_dict(first.state_dict())
+    again = optimizer_of(second)
+    again.load_state_dict(optimizer.state_dict())
+    for _ in range(2):
+        step(second, again, ids)
+    torch.testing.assert_close(second(ids.flip(1)), whole(ids.flip(1)), **CLOSE)
+
+
+@pytest.mark.parametrize("compiled", [wrapped, in_place])
 def test__C34__compiled_encoder__is_saved_under_plain_names_and_loads_uncompiled(
     compiled, tmp_path
 ):
-    encoder = trained(compiled(fresh()))
+    encoder = compiled()
     save(encoder, tmp_path)
-    assert set(load_file(tmp_path / "model.safetensors")) == set(fresh().state_dict())
-    again = mixers.load(tmp_path)
+    assert set(load_file(tmp_path / "model.safetensors")) == set(plain().state_dict())
     ids = torch.arange(8).flip(0)[None]
-    torch.testing.assert_close(again(ids), encoder(ids), **CLOSE)
-
-
-def test__C34__plain_weights__load_into_a_compiled_encoder(tmp_path):
-    encoder = trained(fresh())
-    save(encoder, tmp_path)
-    other = compiled_in_place(fresh(seed=1))
-    other.load_state_dict(mixers.load(tmp_path).state_dict())
-    ids = torch.arange(8).flip(0)[None]
-    torch.testing.assert_close(other(ids), encoder(ids), **CLOSE)
+    torch.testing.assert_close(mixers.load(tmp_path)(ids), encoder(ids), **CLOSE)
