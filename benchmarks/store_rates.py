@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import torch
 
 from benchmarks.store import KINDS, N_LAYERS
 from search.rows import Claim
+from search.store import bursts
 from search.store.repo import Store
 
 WORKERS = 200
@@ -83,35 +84,41 @@ def beats(store: Store, study_id: int, rounds: int = 5) -> None:
     """Print what the signs of life of many workers cost."""
     worker = store.register_worker()
     held = [claim(store, study_id, worker, spec) for spec in drawn(WORKERS)]
-    server = server_seconds(store)
-    cpu, started = time.process_time(), time.perf_counter()
-    for _ in range(rounds):
-        assert all(store.heartbeat(made) for made in held)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    served = server_seconds(store) - server
-    n = rounds * WORKERS
-    share = 100 * WORKERS / BEAT_S * (cpu + served) / n
-    print(
-        f"\n{WORKERS} workers, a sign of life every {BEAT_S:.0f} s: {1e3 * seconds / n:.2f} ms "
-        f"each ({1e3 * cpu / n:.2f} ms of processor time here, {1e3 * served / n:.2f} ms in the "
-        f"server): {share:.1f} % of a core in all"
-    )
+    print(f"\n{WORKERS} workers, a sign of life every {BEAT_S:.0f} s:")
+    for kept_s, how in ((bursts.KEPT_S, "on a connection in use"), (0.0, "on one of its own")):
+        bursts.KEPT_S = kept_s
+        server, cpu, started = server_seconds(store), time.process_time(), time.perf_counter()
+        for _ in range(rounds):
+            assert all(store.heartbeat(made) for made in held)
+        seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
+        served = server_seconds(store) - server
+        n = rounds * WORKERS
+        share = 100 * WORKERS / BEAT_S * (cpu + served) / n
+        print(
+            f"{how}: {1e3 * seconds / n:.2f} ms each ({1e3 * cpu / n:.2f} ms of processor time "
+            f"here, {1e3 * served / n:.2f} ms in the server): {share:.1f} % of a core in all"
+        )
 
 
 def server_seconds(store: Store) -> float:
-    """Return the processor time of the connections' server processes; 0 for SQLite."""
+    """Return the processor time of the server's processes, ended ones too; 0 for SQLite."""
     if store.address.is_sqlite:
         return 0.0
-    ticks = 0
     with store.reading() as connection:
-        rows = connection.exec_driver_sql("SELECT pid FROM pg_stat_activity").all()
-    for row in rows:
-        try:
-            fields = Path(f"/proc/{row[0]}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / 100
+        backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    parent = stat_fields(backend)[1]
+    ticks = sum(int(field) for field in stat_fields(parent)[11:15])
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = stat_fields(folder.name)
+            if fields[1] == parent:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def stat_fields(pid: str | int) -> list[str]:
+    """Return what the system says of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def optuna_trials(store: Store, url: str, n: int) -> None:

@@ -7,7 +7,17 @@ import pytest
 from crew import Sizes
 from cut_proxy import CutProxy
 
+from search.store.repo import Store
+from search.workers.spool import ENDING
+
 pytestmark = pytest.mark.postgres
+
+FULL = """
+CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+END $$;
+CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON attempts EXECUTE FUNCTION disk_full();
+"""
 
 
 @pytest.mark.parametrize(("mode", "seconds"), [("fast", 0.0), ("fast", 4.0), ("immediate", 2.0)])
@@ -43,6 +53,20 @@ def test__network_cut_for_some_seconds__workers_wait_and_nothing_is_lost(server,
     finally:
         proxy.close()
     begun.finish()
+
+
+def test__disk_of_the_server_full__workers_wait_and_go_on_once_there_is_room(server, begun):
+    begun.start(2, FAULT_STEP_S=0.1)
+    begun.wait_for_trials(1)
+    with Store.open(begun.url) as store, store.engine.begin() as connection:
+        connection.exec_driver_sql(FULL)
+    begun.wait(
+        lambda: any(begun.folder.glob(f"files/**/*{ENDING}")), "a result waits on the worker's disk"
+    )
+    with Store.open(begun.url) as store, store.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TRIGGER disk_full ON attempts")
+    assert [code for code, _ in begun.ends()] == [0, 0]
+    assert {document["state"] for document in begun.finish()} == {"completed"}
 
 
 def test__trainings_under_way__no_connection_is_held(server, begun):

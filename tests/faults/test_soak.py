@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 from sqlite3 import connect
 
+import busy_worker
 import pytest
 import store_factory
 from crew import LITERAL, Crew
@@ -87,6 +88,12 @@ def test__queued_trials_and_eight_processes__each_taken_once(store, ready_url, t
     taken = [int(line.split()[0]) for line in (tmp_path / "log").read_text().splitlines()]
     assert sorted(taken) == [claim.trial_id for claim in queued]
     assert {row.state for row in store.rows("demo")} == {"failed"}
+
+
+def test__eight_processes__twenty_trials_each__every_field_exact(ready_url):
+    finish(start(8, "busy_worker", ready_url, 8 * 20, 1.0))
+    with Store.open(ready_url) as store:
+        busy_worker.check(store, 8 * 20)
 
 
 def watch_many(crew):

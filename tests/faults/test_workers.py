@@ -38,11 +38,16 @@ def test__SIGKILL__after_the_end_of_a_trial__nothing_is_done_twice(crew):
     assert all(outcomes(document) == ["completed"] for document in crew.finish())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test__signal__in_a_trial__it_is_handed_on_at_once_and_nothing_runs(crew, number):
+@pytest.mark.parametrize(
+    "signals",
+    [[signal.SIGTERM], [signal.SIGUSR1], [signal.SIGINT], [signal.SIGINT] * 2],
+    ids=["TERM", "USR1", "INT", "INT-INT"],
+)
+def test__signal__in_a_trial__it_is_handed_on_at_once_and_nothing_runs(crew, signals):
     crew.start(1, FAULT_STEP_S=0.2)
     crew.wait_for_trials(1)
-    crew.processes[0].send_signal(number)
+    for number in signals:
+        crew.processes[0].send_signal(number)
     [(code, said)] = crew.ends()
     assert code == 130
     assert "nothing is lost" in said

@@ -12,11 +12,12 @@ from search.store.repo import Store
 
 KINDS = ("attention", "sepconv", "average")
 POINTS = 4
+LAYERS = 5
 
 
 def notation_of(number: int) -> str:
-    """A stack of its own for each number below 3^4."""
-    return ", ".join(KINDS[number // 3**place % 3] for place in range(4))
+    """A stack of its own for each number below 3^5."""
+    return ", ".join(KINDS[number // 3**place % 3] for place in range(LAYERS))
 
 
 def loss_of(number: int, step: int) -> float:
@@ -24,10 +25,24 @@ def loss_of(number: int, step: int) -> float:
     return 2.0 + number / 100 + (POINTS - step) / 1000
 
 
+def check(store: Store, budget: int) -> None:
+    """Hold every field of every trial to what the workers wrote."""
+    study, rows = store.study("busy"), store.rows("busy")
+    assert (study.n_trials, study.n_completed, study.n_running) == (budget, budget, 0)
+    assert study.space_revision == 1
+    assert [row.number for row in rows] == list(range(budget))
+    for row in rows:
+        points = range(1, POINTS + 1)
+        assert row.curve == tuple((p, loss_of(row.number, p)) for p in points)
+        assert row.selection["loss"] == row.curve[-1][1]
+        assert None not in (row.params, row.flops, row.latency_s, row.probe)
+        assert row.mixers == tuple(notation_of(row.number).split(", "))
+
+
 def main(url: str, budget: str, seconds: str) -> None:
     """Claim, report, finish, until the budget is used up; a trial takes so many seconds."""
     pause, most = float(seconds) / POINTS, int(budget)
-    spec = store_factory.study_spec(encoder={"d_model": 32, "n_layers": 4, "d_ff": 64})
+    spec = store_factory.study_spec(encoder={"d_model": 32, "n_layers": LAYERS, "d_ff": 64})
     with Store.open(url, lease_s=30.0) as store:
         study = store.ensure_study("busy", spec, store_factory.PLUGINS)
         worker = store.register_worker()

@@ -103,6 +103,31 @@ class Trap(TokenMixer[TrapConfig]):
         os.fsync = lambda descriptor: os.kill(os.getpid(), 9)
         return 1.0
 
+    def kills_child(self):
+        return self.strike(os.getpid())
+
+    def kills_parent(self):
+        return self.strike(os.getppid())
+
+    def kills_both_in_save(self):
+        if not self.was_struck():
+            os.fsync = lambda descriptor: [os.kill(p, 9) for p in (os.getppid(), os.getpid())]
+        return 1.0
+
+    def strike(self, pid):
+        if not self.was_struck():
+            os.kill(pid, 9)
+        return 1.0
+
+    def was_struck(self):
+        # Once for each fault over all processes.
+        try:
+            name = f"{os.environ['FAULT_FLAG']}-{self.config.fault}"
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return True
+        return False
+
     def full_disk(self):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
         return 1.0
