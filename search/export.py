@@ -16,7 +16,7 @@ from uuid import uuid4
 from search.errors import InputError
 
 if TYPE_CHECKING:
-    from search.store.repo import Store
+    from search.store.readable import ReadableStore
 
 Form = Literal["csv", "jsonl", "parquet"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -30,7 +30,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def export_view(
-    store: "Store",
+    store: "ReadableStore",
     path: Path,
     *,
     view: str = "trials_flat",
@@ -72,7 +72,9 @@ def export_view(
     return len(rows)
 
 
-def read_view(store: "Store", view: str, study: str | None = None) -> tuple[tuple[str, ...], Rows]:
+def read_view(
+    store: "ReadableStore", view: str, study: str | None = None
+) -> tuple[tuple[str, ...], Rows]:
     """Return a view's columns and rows, also where it has no row.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from search.cli.options import DEFAULT_STORE, JsonOption, ServerOption, StoreOption
 from search.cli.output import print_json, write
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="Name of a study.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Name of another one.")],
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Set two studies side by side: picks, verdicts, best by kind, what both trained.
@@ -23,11 +24,11 @@ def compare(
     """
     from search.answers.side_by_side import side_by_side
     from search.cli.answering import answer_of, require_finished
-    from search.cli.opening import open_store
+    from search.cli.opening import open_reader
     from search.cli.report import screen_width
     from search.report.compare import render_comparison
 
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         studies = (opened.study(first), opened.study(second))
         differing = allowed_differences(*studies)
         rows = [opened.rows(study.name, documents=True) for study in studies]

@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from search.cli.options import DEFAULT_STORE, StoreOption, StudyArgument
+from search.cli.options import DEFAULT_STORE, ServerOption, StoreOption, StudyArgument
 from search.cli.output import note
 
 
 def export(
     study: StudyArgument = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     view: Annotated[
         str,
         typer.Option("--view", metavar="VIEW", help="A view that `search query --schema` lists."),
@@ -29,11 +30,11 @@ def export(
     ] = None,
 ) -> None:
     """Export the rows of a view, of one study or (without a name) of all studies."""
-    from search.cli.opening import open_store
+    from search.cli.opening import open_reader
     from search.errors import InputError, NothingThereError
     from search.export import export_view, read_view, write_text
 
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         name = opened.study(study).name if study is not None else None
         columns, rows = read_view(opened, view, name)
         if not rows:

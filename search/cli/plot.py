@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli.options import DEFAULT_STORE, StoreOption
+from search.cli.options import DEFAULT_STORE, ServerOption, StoreOption
 from search.cli.output import note
 
 KINDS = ("leaderboard", "curves", "heat-map", "effects", "pareto", "counts")
@@ -21,6 +21,7 @@ def plot(
         ),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -34,13 +35,13 @@ def plot(
 ) -> None:
     """Draw a study: leaderboard, learning curves, layers, size against quality, cheap layers."""
     from search.cli.answering import answer_of, require_finished
-    from search.cli.opening import find_study, open_store
+    from search.cli.opening import find_study, open_reader
     from search.errors import InputError
     from search.figures.files import write_html, write_image
     from search.figures.plots import FIGURES
 
     kinds, name = kinds_and_study(words or [])
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         found = find_study(opened, name)
         rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from search.cli.options import DEFAULT_STORE, JsonOption, ServerOption, StoreOption
 from search.cli.output import LEFT, RIGHT, note, print_json, table, write
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def query(
         typer.Argument(metavar="[SQL]", help="One SELECT on the views; '-' reads it from a pipe."),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, metavar="N", help="Return at most N rows.")
     ] = 1000,
@@ -34,7 +35,7 @@ def query(
     ] = False,
 ) -> None:
     """Run one SELECT on the store's views; the connection itself refuses to write."""
-    from search.cli.opening import open_store
+    from search.cli.opening import open_reader
     from search.errors import InputError
 
     form = "json" if json else output_format
@@ -44,7 +45,7 @@ def query(
     if sql is None:
         raise InputError('no query given; for example: search query "SELECT * FROM leaderboard"')
     text = typer.get_text_stream("stdin").read() if sql == "-" else sql
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         result = opened.query(text, limit=limit, timeout_s=timeout)
     _print_rows(result, form)
     if result.truncated:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from search.cli.options import DEFAULT_STORE, JsonOption, StoreOption, StudyArgument
+from search.cli.options import DEFAULT_STORE, JsonOption, ServerOption, StoreOption, StudyArgument
 from search.cli.output import json_text, save, write
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ MOST_COLUMNS = 100
 def report(
     study: StudyArgument = None,
     store: StoreOption = DEFAULT_STORE,
+    server: ServerOption = None,
     output_format: Annotated[
         Literal["text", "markdown", "html", "json"] | None,
         typer.Option("--format", "-f", help="Form of the answer; by the file's ending, else text."),
@@ -44,16 +45,16 @@ def report(
 ) -> None:
     """Print a study's answer, or write it as a page: verdicts, leaderboard, how sure, costs."""
     from search.cli.answering import answer_of
-    from search.cli.opening import find_study, open_store
+    from search.cli.opening import find_study, open_reader
     from search.errors import StoreError
     from search.report.about import about_study
 
     form = "json" if json else output_format or _form_of(output)
-    with open_store(store) as opened:
+    with open_reader(store, server) as opened:
         found = find_study(opened, study)
         rows = opened.rows(found.name, documents=True)
         answer = answer_of(opened, found, rows)
-        about = about_study(opened, found, rows, store)
+        about = about_study(opened, found, rows, server or store)
         with suppress(StoreError):  # an answer that cannot be kept can still be read
             opened.save_verdicts(found.id, answer.verdict_rows())
     text = set_answer(answer, about, rows, form)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from search.errors import StoreError
 from search.remote.connection import Service, segment
-from search.rows import StudyRow, TrialRow
+from search.rows import StudyRow, TrialRow, VerdictRow
 from search.store.query import QueryResult
 
 PAGE = 500
@@ -78,6 +79,14 @@ class RemoteStore(Service):
         return tuple(self.get(f"/studies/{segment(study)}")["looks"])
 
     def record_look(self, study_id: int, confirm_trials: int) -> int:
+        """Refuse: this way a store is read alone.
+
+        Raises:
+            StoreError: Always.
+        """
+        raise StoreError(f"{self.url}: is read alone from here")
+
+    def save_verdicts(self, study_id: int, rows: Sequence[VerdictRow]) -> None:
         """Refuse: this way a store is read alone.
 
         Raises:

@@ -11,7 +11,7 @@ from search.api import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from search.rows import StudyRow, TrialRow
-    from search.store.repo import Store
+    from search.store.readable import ReadableStore
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class About:
 
     Attributes:
         study: the study's name.
-        store: the store's URL; a password in it is never shown.
+        store: the store's URL, or that of a service; a password in it is never shown.
         spec: the study's spec as its JSON document.
         fingerprint: hash of the prepared data, its splits, windows and masks.
         seeds: training seeds of the finished trials, each once.
@@ -49,20 +49,26 @@ class About:
         return shlex.quote(self.study)
 
     @property
+    def is_served(self) -> bool:
+        """Whether the rows came from a service, which reading commands alone can be told."""
+        return self.store.startswith(("http://", "https://"))
+
+    @property
     def store_option(self) -> str:
         """The option that names the store, where it is not the default one."""
         shown = self.shown_store
-        return "" if shown == DEFAULT_STORE else f" --store {shlex.quote(shown)}"
+        option = "--server" if self.is_served else "--store"
+        return "" if shown == DEFAULT_STORE else f" {option} {shlex.quote(shown)}"
 
 
-def about_study(store: Store, study: StudyRow, rows: Sequence[TrialRow], url: str) -> About:
+def about_study(store: ReadableStore, study: StudyRow, rows: Sequence[TrialRow], url: str) -> About:
     """Gathers from the store what a reader needs to repeat a study.
 
     Args:
         store: where it is.
         study: the study.
         rows: its trials.
-        url: the store as the user named it.
+        url: the store, or the service before it, as the user named it.
     """
     from search.engine.claims import FINGERPRINT
 

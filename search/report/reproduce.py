@@ -32,7 +32,7 @@ def sections(answer: Answer, about: About) -> list[Section]:
         "# call search.run(objective=...) from your script"
         if is_own
         else f"search run study.yaml --name {about.argument} --budget {max(1, total)}"
-        f"{about.store_option}"
+        f"{'' if about.is_served else about.store_option}"
     )
     install = [f"pip install mixsearch=={version}"] if version else []
     commands = [*install, run, f"search report {name} --out report.html", f"search show {name}"]

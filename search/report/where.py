@@ -35,7 +35,8 @@ def section(answer: Answer, about: About) -> Section:
     if answer.leaders:
         name = about.argument + about.store_option
         lines.append(f"next: search show {name} | search report {name} --out report.html")
-        if answer.question.steps and answer.lengths is None and not answer.question.is_listed:
+        can_go_on = answer.lengths is None and not answer.question.is_listed
+        if answer.question.steps and can_go_on and not about.is_served:
             lines.append(f"does it hold at longer training? search confirm {name}")
     return Section("Where", lines=tuple(lines))
 

@@ -1,8 +1,9 @@
 """The reading part of the store's contract, which a store over HTTP fulfils too."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from search.rows import StudyRow, TrialRow
+from search.rows import StudyRow, TrialRow, VerdictRow
 from search.store.query import QueryResult
 
 
@@ -46,3 +47,6 @@ class ReadableStore(Protocol):
 
     def record_look(self, study_id: int, confirm_trials: int) -> int:
         """Count a look; raises StoreError where the store can only be read."""
+
+    def save_verdicts(self, study_id: int, rows: Sequence[VerdictRow]) -> None:
+        """Keep the verdicts of a new answer; raises StoreError where the store can only be read."""

@@ -71,18 +71,36 @@ def test__remote_store__nobody_there__is_a_store_error() -> None:
         remote.studies()
 
 
-COMMANDS = [["ls"], ["show", "demo"], ["show", "demo", "2"], ["best", "demo"]]
+COMMANDS = [
+    ["ls", "--json"],
+    ["show", "demo", "--json"],
+    ["show", "demo", "2", "--json"],
+    ["best", "demo", "--json"],
+    ["compare", "demo", "other", "--json"],
+    ["report", "demo", "--json"],
+    ["query", "SELECT number, selection FROM trials_flat ORDER BY trial"],
+    ["export", "demo", "--view", "leaderboard"],
+]
 
 
 def test__commands__with_server__print_what_they_print_of_the_store(
-    filled: str, capsys, monkeypatch
+    filled: str, capsys, monkeypatch, tmp_path
 ) -> None:
-    direct = [call(capsys, *words, "--json", "--store", filled).out for words in COMMANDS]
+    with Store.open(filled) as store:
+        store_factory.fill(store, "other", training_key="k1")
+    direct = [call(capsys, *words, "--store", filled).out for words in COMMANDS]
+    assert all(direct)
     token = make_token(filled, "read")
     with server_of(filled) as (base, _):
         refused = call(capsys, "ls", "--server", base)
         assert refused.code == 2
         assert "SEARCH_TOKEN" in refused.error_line
         monkeypatch.setenv("SEARCH_TOKEN", token)
-        remote = [call(capsys, *words, "--json", "--server", base).out for words in COMMANDS]
+        remote = [call(capsys, *words, "--server", base).out for words in COMMANDS]
+        drawn = call(capsys, "plot", "demo", "--server", base, "-o", f"{tmp_path}/demo.html")
+        told = call(capsys, "report", "demo", "--server", base).out
     assert remote == direct
+    assert drawn.code == 0
+    assert (tmp_path / "demo.html").stat().st_size > 10_000
+    assert f"search show demo --server {base}" in told
+    assert "search confirm" not in told
