@@ -12,6 +12,7 @@ from search.spec.listed import is_listed, n_stacks, n_trainings, seeds_of
 from search.spec.recall import short_recall
 from search.spec.space import Space
 from search.spec.sweep import Sweep
+from search.wording import scaled, time_text
 
 if TYPE_CHECKING:
     from search.planning.plan import Plan
@@ -113,8 +114,8 @@ def _recall_words(plan: Plan, study: StudySpec) -> str:
 def stack_words(cost: StackCost) -> str:
     """Describes a timed stack."""
     return (
-        f"{cost.notation}: {cost.flops / 1e6:.1f} MFLOPs a sequence, "
-        f"{1e3 * cost.step_s:.3g} ms a step, {duration_words(cost.trial_s)} a trial"
+        f"{cost.notation}: {scaled(cost.flops)} FLOPs a sequence, "
+        f"{time_text(cost.step_s)} a step, {duration_words(cost.trial_s)} a trial"
     )
 
 
