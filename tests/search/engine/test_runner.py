@@ -115,13 +115,6 @@ def test__run_study__other_data_than_it_was_begun_with__is_refused(store, monkey
     assert len(store.rows("data")) == 1
 
 
-def test__run_study__training_beyond_what_can_be_counted__is_refused_and_leaves_no_trial(store):
-    spec = study("none", training={"steps": 10**20})
-    with pytest.raises(InputError, match=r"training\.steps: .* more than can be counted"):
-        search.run(spec, 2, store, name="huge", in_process=True)
-    assert store.rows("huge") == []
-
-
 def test__run_study__sampler_refuses_a_value__is_refused_before_the_study_exists(store):
     spec = study("none", strategy={"name": "nsgaii", "options": {"population_size": 1}})
     with pytest.raises(InputError, match=r"strategy\.options: .*population_size"):
