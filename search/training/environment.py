@@ -72,7 +72,8 @@ def commit() -> str:
 def _git(root: Path, *arguments: str) -> str:
     try:
         answer = subprocess.run(
-            ["git", "-C", str(root), *arguments],
+            # Without the lock: killed here, git would leave it behind for everybody.
+            ["git", "--no-optional-locks", "-C", str(root), *arguments],
             capture_output=True,
             text=True,
             check=False,
