@@ -115,22 +115,42 @@ with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 50000)) a
     api = "/api/v1"
     listed = {one["kind"]: one["broken"] for one in client.get(api + "/mixers").json()}
     schema = json.dumps(client.get(api + "/schemas/study").json())
-    answers = [
-        client.post(api + "/studies", json={"spec": {"space": {"choices": ["attention", kind]}}})
-        for kind in listed if "." in kind
-    ]
-    print(json.dumps([listed, schema, [a.status_code for a in answers],
+    def submitted(mixer):
+        study = {"spec": {"space": {"choices": ["attention", mixer]}}}
+        return client.post(api + "/studies", json=study)
+    statuses = [submitted(kind).status_code for kind in listed if listed[kind] is not None]
+    own = submitted({"kind": "good-mixers.taps", "delays": [2, 5], "gain": 0.25})
+    stored = client.get(own.headers["location"]).json()["spec"]["space"]["choices"]
+    print(json.dumps([listed, schema, statuses, stored,
                       client.get("/submit").status_code, client.get("/mixers").text]))
 """
 
 
-def test__C59__service_with_broken_plugins__lists_them_and_all_else_works(tmp_path) -> None:
-    site = lay_out("broken", tmp_path / "broken")
-    done = run_python(SCHEMA, site, cwd=tmp_path, options=("-W", "ignore"))
-    listed, schema, statuses, form, page = json.loads(ok(done).splitlines()[-1])
+@pytest.fixture(scope="module")
+def with_plugins(tmp_path_factory: pytest.TempPathFactory):
+    """What a service says beside which broken packages and a good one are installed."""
+    folder = tmp_path_factory.mktemp("plugins")
+    sites = [lay_out(name, folder / name) for name in ("broken", "good")]
+    done = run_python(SCHEMA, *sites, cwd=folder, options=("-W", "ignore"))
+    return json.loads(ok(done).splitlines()[-1])
+
+
+def test__C59__service_with_broken_plugins__lists_them_and_all_else_works(with_plugins) -> None:
+    listed, schema, statuses, _, form, page = with_plugins
     broken = {kind: reason for kind, reason in listed.items() if reason is not None}
     assert len(broken) >= 4
     assert all(kind in page and kind not in schema for kind in broken)
     assert set(statuses) == {422}
     assert form == 200
     assert listed["attention"] is None
+
+
+def test__C27__service_with_a_plugin__its_schema_is_served_and_its_config_is_kept(
+    with_plugins,
+) -> None:
+    listed, schema, _, stored, _, page = with_plugins
+    assert listed["good-mixers.taps"] is None
+    assert "good-mixers.taps" in schema
+    assert {"delays", "gain"} <= set(json.loads(schema)["$defs"]["TapsConfig"]["properties"])
+    assert stored[1] == {"kind": "good-mixers.taps", "delays": [2, 5], "gain": 0.25}
+    assert "good-mixers.taps" in page
