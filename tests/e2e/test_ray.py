@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from command import PROGRAM, environment, spawn
+from served import make_token, server_of
 from tiny_run import own_folders, tiny
 
 from search.store.repo import Store
@@ -134,6 +135,33 @@ def test__worker_on_ray__node_killed_in_mid_run__every_trial_comes_to_its_end(
         rows = opened.rows("s")
         assert [row.state for row in rows] == ["completed"] * 8
         assert opened.study("s").n_running == 0
+
+
+@pytest.mark.slow
+def test__worker_on_ray__for_a_service__trains_without_knowing_the_store(
+    tmp_path: Path, nodes: Nodes
+) -> None:
+    store = f"sqlite:///{tmp_path / 'search.db'}"
+    env = own_folders(tmp_path)
+    asked = spawn(
+        *("run", "--queue", "--name", "s", "--budget", "2", "--store", store),
+        *tiny(tmp_path),
+        cwd=tmp_path,
+        env=env,
+    )
+    assert asked.code == 0, asked.err
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with server_of(store) as (base, _):
+        command = ["worker", "--on", "ray", "--address", nodes.address, "--server", base]
+        token = {"SEARCH_TOKEN": make_token(store, "submit")}
+        done = spawn(*command, "--slots", "1", "--until-idle", cwd=elsewhere, env=env | token)
+    assert done.code == 0, done.err
+    assert "2 trials started here" in done.err
+    assert list(elsewhere.glob("*.db")) == []
+    with Store.open(store) as opened:
+        assert [row.state for row in opened.rows("s")] == ["completed"] * 2
+        assert opened.query("SELECT DISTINCT pid FROM workers").rows == [(0,)]
 
 
 def test__worker_on_ray__no_cluster_there__one_clear_line(tmp_path: Path) -> None:
