@@ -140,8 +140,14 @@ def draw(tables: Sequence[tuple[Table, list[Found]]], path: Path) -> None:
     from search.figures.style import FONT, MIXER_COLOURS
 
     kinds = ("probe", "early loss", "cheap", "zero-cost")
+    places = {one.name: kinds.index(one.kind) for _, found in tables for one in found}
+    order = sorted(places, key=lambda name: places[name])
     figure = make_subplots(
-        1, len(tables), subplot_titles=[table.study for table, _ in tables], horizontal_spacing=0.2
+        1,
+        len(tables),
+        subplot_titles=[table.study for table, _ in tables],
+        shared_yaxes=True,
+        horizontal_spacing=0.02,
     )
     for column, (_, found) in enumerate(tables, start=1):
         for place, kind in enumerate(kinds):
@@ -165,15 +171,22 @@ def draw(tables: Sequence[tuple[Table, list[Found]]], path: Path) -> None:
                 row=1,
                 col=column,
             )
-        figure.update_yaxes(autorange="reversed", automargin=True, row=1, col=column)
-        figure.update_xaxes(range=[-1.05, 1.05], title_text="Spearman's rho", row=1, col=column)
+    figure.update_yaxes(
+        autorange="reversed",
+        automargin=True,
+        categoryorder="array",
+        categoryarray=[NAMES.get(name, name) for name in order],
+    )
+    figure.update_xaxes(
+        range=[-1.1, 1.1], tickvals=[-1, -0.5, 0, 0.5, 1], tickangle=0, title_text="Spearman's rho"
+    )
     figure.update_layout(
         template="plotly_white",
         title={"text": "What foretells the loss after training", "x": 0.01},
-        width=560 * len(tables),
-        height=560,
+        width=240 + 230 * len(tables),
+        height=600,
         font=FONT,
-        legend={"orientation": "h", "y": -0.15},
+        legend={"orientation": "h", "y": -0.12},
     )
     write_image(figure, path, scale=1.5)
 
