@@ -15,7 +15,7 @@ from mixers.config import FrozenModel
 from search.messages import CheckpointPlan, Message, ProbeReading, Report, Warned
 from search.rows import DocumentSums
 from search.tasks.base import Split
-from search.training.checkpoints import Checkpoint, latest, save
+from search.training.checkpoints import Checkpoint, NotPlainError, latest, save
 from search.training.failure import one_line
 from search.training.stages import Stages
 
@@ -145,16 +145,22 @@ class Keeper:
         try:
             save(self.folder, self.plan.key, Checkpoint(state.step, facts, tensors))
         except OSError as error:
-            if not self._warned:
-                why = error.strerror or type(error).__name__
-                self._warn(
-                    f"no checkpoint could be written at step {state.step} ({why}: {self.folder}); "
-                    "the training goes on and tries again, free some space"
-                )
-            self._warned = True
+            why = error.strerror or type(error).__name__
+            self._warn_of_none(f"step {state.step} ({why}: {self.folder})", "free some space")
+        except NotPlainError as error:
+            way_out = "keep what a mixer remembers in buffers"
+            self._warn_of_none(f"step {state.step} ({error})", way_out)
         else:
             self.step = state.step
             self._warned = False
+
+    def _warn_of_none(self, where: str, way_out: str) -> None:
+        if not self._warned:
+            self._warn(
+                f"no checkpoint could be written at {where}; the training goes on and tries again, "
+                f"{way_out}"
+            )
+        self._warned = True
 
     def _warn(self, text: str) -> None:
         self.report(Warned(text=one_line(text)))

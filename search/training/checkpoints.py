@@ -15,7 +15,8 @@ import json
 import os
 import pickle
 import zipfile
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -27,6 +28,14 @@ KEPT = 2
 FACTS, TENSORS = "facts.json", "tensors.pt"
 DAMAGED = (ValueError, KeyError, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 """What reading a file raises whose content is not a checkpoint of this training."""
+
+
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, bool, int, float, str, bytes, type(None)})
+DICTS, SEQUENCES = frozenset({dict, OrderedDict}), frozenset({list, tuple})
+
+
+class NotPlainError(ValueError):
+    """A checkpoint would hold objects, which reading refuses since they could run code."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,9 @@ def save(folder: Path, key: str, checkpoint: Checkpoint) -> Path:
 
     Raises:
         OSError: It could not be written; what was there before is as it was.
+        NotPlainError: It holds other things than tensors and plain values.
     """
+    refuse_objects(checkpoint.tensors, ())
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"step-{checkpoint.step:09d}-{mark(key)}.zip"
     # Two processes may write here when one is slow to learn that it was replaced.
@@ -69,6 +80,25 @@ def save(folder: Path, key: str, checkpoint: Checkpoint) -> Path:
     flush_folder(folder)
     tidy(folder, key)
     return target
+
+
+def refuse_objects(tree: object, path: tuple[object, ...]) -> None:
+    """Refuses what could be written but not be read again.
+
+    Raises:
+        NotPlainError: Names the first such thing by its path.
+    """
+    kind = type(tree)
+    parts: Iterable[tuple[object, object]] = ()
+    if kind in DICTS:
+        parts = cast("dict[object, object]", tree).items()
+    elif kind in SEQUENCES:
+        parts = enumerate(cast("list[object]", tree))
+    elif kind not in PLAIN:
+        place = ".".join(map(str, path))
+        raise NotPlainError(f"{place} is a {kind.__module__}.{kind.__qualname__}, not a tensor")
+    for name, part in parts:
+        refuse_objects(part, (*path, name))
 
 
 def latest(
