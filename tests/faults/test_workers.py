@@ -20,7 +20,7 @@ def outcomes(document):
 
 
 @pytest.mark.parametrize("point", ["after_claim", "mid_step", "before_finish"])
-def test__SIGKILL__before_the_end_of_a_trial__another_attempt_brings_it_to_its_end(crew, point):
+def test__C37__SIGKILL_before_the_end_of_a_trial__another_attempt_brings_it_to_its_end(crew, point):
     crew.start(2, FAULT=point)
     codes = sorted(code for code, _ in crew.ends())
     assert codes == [-signal.SIGKILL, 0]

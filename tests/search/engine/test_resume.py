@@ -85,7 +85,7 @@ def whole(tmp_path_factory):
 
 # Within the interval between two looks at the losses, at its end, and between that and a reading.
 @pytest.mark.parametrize("after", [7, 50, 55])
-def test__train__stopped_and_taken_up__bitwise_the_undisturbed_run(whole, tmp_path, after):
+def test__C46__stopped_and_taken_up__bitwise_the_undisturbed_run(whole, tmp_path, after):
     first = Run(tmp_path, stop_after=after)
     assert (first.outcome.outcome, first.outcome.steps) == ("stopped", after)
     second = Run(tmp_path)
