@@ -245,6 +245,19 @@ def test__workers_behind_a_service__on_any_machine__leave_those_beside_the_file_
     assert store.reap() == 0
 
 
+def test__service__trial_of_a_lost_worker__back_in_the_queue(filled: str, monkeypatch) -> None:
+    monkeypatch.setenv("SEARCH_LEASE_S", "0.1")
+    with Store.open(filled, lease_s=-1.0) as store:  # over when it begins
+        store_factory.claim_and_commit(store, 1, store.register_worker(), "attention*3")
+        assert store.study(1).n_running == 1
+        with server_of(filled):
+            end = time.monotonic() + 60
+            while store.study(1).n_running:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        assert store.rows(1)[-1].state == "queued"
+
+
 @pytest.fixture
 def local(monkeypatch, tmp_path) -> Settings:
     """The settings of a machine whose trainings are made up."""

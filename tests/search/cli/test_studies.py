@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from command import Outcome, call
-from store_factory import PLUGINS, study_spec
+from store_factory import PLUGINS, claim_and_commit, study_spec
 
 from search.store.repo import Store
 
@@ -32,6 +32,19 @@ def test__ls__text__one_row_each(capsys: Capture, two_studies: str) -> None:
 def test__ls__nobody_works_on_it__idle(capsys: Capture, two_studies: str) -> None:
     lines = read(capsys, "ls", "--store", two_studies).out.splitlines()
     assert [line.split()[1] for line in lines[1:]] == ["idle", "idle"]
+
+
+@pytest.mark.parametrize("command", ["ls", "show"])
+def test__reading__trial_of_a_lost_worker__back_in_the_queue(
+    capsys: Capture, ready_url: str, command: str
+) -> None:
+    with Store.open(ready_url, lease_s=-1.0) as store:  # over when it begins
+        study_id = store.ensure_study("demo", study_spec(), PLUGINS).id
+        claim_and_commit(store, study_id, store.register_worker(), "attention*2")
+        assert store.study("demo").n_running == 1
+        read(capsys, command, "--store", ready_url)
+        assert store.study("demo").n_running == 0
+        assert [row.state for row in store.rows("demo")] == ["queued"]
 
 
 def test__show__study__its_trials_with_metrics_and_failures(
