@@ -19,8 +19,8 @@ NETWORK_TYPES = frozenset(
     }
 )
 WAYS_OUT = (
-    "use PostgreSQL (--store postgresql://...), or keep the file on a local disk and work from "
-    "that one machine"
+    "use PostgreSQL (--store postgresql://...), or keep the file on a local disk and let other "
+    "machines work through 'search serve' there ('search worker --server URL')"
 )
 
 

@@ -229,6 +229,7 @@ def test__check_file__network_file_system__refused_with_two_ways_out(tmp_path):
     assert "(nfs)" in message
     assert "PostgreSQL" in message
     assert "local disk" in message
+    assert "search worker --server" in message
 
 
 def test__check_file__link_to_a_network_file_system__refused(tmp_path):
