@@ -15,7 +15,7 @@ from search.slots.slot import Slot
 from search.training.trial import run_trial
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"
@@ -178,7 +178,7 @@ def test__end_with__lifeline_closed__ends_a_process_that_keeps_the_interpreter()
         assert busy.stdout.readline() == "busy\n"
         assert busy.poll() is None
         os.close(writer)
-        assert busy.wait(timeout=20) == -signal.SIGIO
+        assert busy.wait(timeout=60) == -signal.SIGIO
 
 
 @pytest.mark.slow

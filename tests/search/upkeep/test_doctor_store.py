@@ -123,11 +123,11 @@ def test__locks__somebody_holds_the_store__a_wait_is_noticed(
     def hold():
         with store.writing():
             held.set()
-            done.wait(10)
+            done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(10)
+    held.wait(60)
     threading.Timer(0.15, done.set).start()
     [finding] = findings(ready_url, local, "locks")
     thread.join()

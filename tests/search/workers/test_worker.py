@@ -234,7 +234,7 @@ def test__worker__lease_taken_by_another__its_result_changes_nothing(store, monk
         beats.append(claim)
 
     def long(on_message, should_stop):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while should_stop() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         return result(outcome="stopped", reason=should_stop(), splits=())
@@ -267,7 +267,7 @@ def test__worker__store_away_for_a_while__heartbeat_and_reports_survive(store, m
         for step in (1, 2, 3, 4):
             on_message(Report(step=step, split="selection", metrics={"loss": 5.0 - step}))
             time.sleep(0.05)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while calls["beat"] < 4 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert should_stop() is None
