@@ -1,7 +1,8 @@
 """Claims, leases and ends of trials in any order, against a model that is a few plain lists.
 
 The clock of both databases is replaced by the model's, wherever a statement asks for it, so leases
-run out when the model says so.
+run out when the model says so. A store that its workers reach through a service is held to the same
+model.
 """
 
 from dataclasses import dataclass, field, replace
@@ -23,11 +24,18 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from served import server_of
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from told_time import tell_time
 
+import service.app
+from search.engine.terms import Terms
+from search.phases.quotas import Agenda
+from search.phases.rungs import Promotions
+from search.remote.working import RemoteWorkerStore
 from search.rows import Promotion
+from search.spec.budget import Budget
 from search.store import leases, reaping, reserving, results
 from search.store.engine import DatabaseTime
 from search.store.reading import trial_rows
@@ -40,6 +48,12 @@ ARCHITECTURES = ("attention*2", "sepconv*2", "sepconv, attention")
 SPECS = {notation: store_factory.encoder_spec(notation) for notation in ARCHITECTURES}
 START = datetime(2030, 1, 1, tzinfo=UTC)
 FINAL = {"completed", "diverged", "failed", "pruned"}
+TERMS = Terms(Budget("trials", BUDGET), Agenda(0, frozenset({"search"})), Promotions())
+# What a worker says over HTTP and the model has no use for.
+UNSAID = {
+    **{"role": None, "params": {}, "attrs": {}, "study_attrs": {}, "recipe": {}, "flops": 0},
+    **{"most_flops": None, "splits": ("selection",), "until": None},
+}
 
 
 @dataclass
@@ -82,6 +96,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.study = self.store.ensure_study(
             name, store_factory.study_spec(), store_factory.PLUGINS
         ).id
+        self.store.ask_budget(self.study, str(BUDGET))  # by which a service judges
         self.worker = self.store.register_worker()
         self.trials, self.resting = {}, False
         self.returned = []  # when reservations that are gone were held
@@ -309,6 +324,29 @@ class StoreMachine(RuleBasedStateMachine):
         assert seconds_of(held) - 1e-3 <= busy_s <= seconds_of(held + self.returned) + 1e-3
 
 
+class Served:
+    """A store whose workers reach a service before it; all else is done beside it."""
+
+    def __init__(self, store, remote):
+        self.store, self.remote = store, remote
+        for name in ("heartbeat", "finish", "fail", "release", "register_worker"):
+            setattr(self, name, getattr(remote, name))
+
+    def __getattr__(self, name):
+        return getattr(self.store, name)
+
+    def reserve(self, study, worker, choose, resume=None, promote=None):
+        if promote is None:
+            return self.remote.claim(study, worker, TERMS).claim
+        claim = self.store.reserve(study, worker, choose, resume, promote)
+        if claim is not None:
+            self.remote.held.add((claim.trial_id, claim.token))
+        return claim
+
+    def commit(self, claim, spec, **given):
+        return self.remote.commit(claim, spec, **UNSAID, **given)
+
+
 def seconds_of(intervals):
     """The length of a union of intervals."""
     total, until = 0.0, START
@@ -338,6 +376,23 @@ def run(store, examples, phases=tuple(Phase)):
 
 def test__store__any_order_of_calls__does_what_the_model_says(store):
     run(store, 8 if store.address.is_sqlite else 3)
+
+
+@pytest.fixture
+def served(store, ready_url, monkeypatch):
+    monkeypatch.setattr(service.app, "REAPS_PER_LEASE", 1e-3)  # the model says when
+    with server_of(ready_url) as (base, app), RemoteWorkerStore(base) as remote:
+        tell_time(app.state.store.engine, lambda: StoreMachine.time)
+        yield Served(store, remote)
+
+
+def test__store_behind_a_service__any_order_of_calls__does_what_the_model_says(served):
+    run(served, 8 if served.address.is_sqlite else 3)
+
+
+@pytest.mark.slow
+def test__store_behind_a_service__any_order_of_calls__does_what_the_model_says_at_length(served):
+    run(served, 100 if served.address.is_sqlite else 30)
 
 
 @pytest.mark.slow
