@@ -130,7 +130,7 @@ class SqlRequest(Request):
 class Login(Request):
     """A token, to be kept as a cookie."""
 
-    token: Annotated[str, Field(min_length=1, max_length=256)]
+    token: Annotated[str, Field(min_length=1, max_length=256, examples=["mixsearch_..."])]
 
 
 class Session(BaseModel):

@@ -24,9 +24,11 @@ MOST_ROWS = 500
 MOST_HELD = 10_000
 MOST_MESSAGES = 10_000
 
-Id = Annotated[int, Field(ge=1, le=2**53 - 1)]
+Id = Annotated[int, Field(ge=1, le=2**53 - 1, examples=[1])]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
-Token = Annotated[int, Field(ge=1, le=2**31 - 1, description="Fencing token of the claim.")]
+Token = Annotated[
+    int, Field(ge=1, le=2**31 - 1, description="Fencing token of the claim.", examples=[1])
+]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Words = Annotated[str, StringConstraints(max_length=1000)]
 
@@ -40,8 +42,8 @@ class Answer(BaseModel):
 class Registration(FrozenModel):
     """A process that will claim trials."""
 
-    host: Word
-    pid: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    host: Annotated[Word, Field(examples=["gpu-1"])]
+    pid: Annotated[int, Field(ge=1, le=2**31 - 1, examples=[4711])]
     devices: Annotated[list[Word], Field(max_length=1000)]
     slots: Annotated[int, Field(ge=1, le=1000)]
 
@@ -125,7 +127,7 @@ class StudyEnd(FrozenModel):
     """How a study ended, once nothing of it is in hand or waits."""
 
     state: Literal["completed", "failed"]
-    reason: Words
+    reason: Annotated[Words, Field(examples=["budget"])]
 
 
 class Committed(Answer):

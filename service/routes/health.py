@@ -25,13 +25,13 @@ class Readiness(Health):
     schema_version: str = Field(description="Version of the store's tables.", examples=["0004"])
 
 
-@router.get("/health", summary="Whether the service lives", responses=documented(405))
+@router.get("/health", summary="Whether the service lives", responses=documented(400, 405, 422))
 async def health() -> Health:
     """Answers without a look at the store, so that it tells the service's state alone."""
     return Health()
 
 
-@router.get("/ready", summary="Whether it can work", responses=documented(405, 503))
+@router.get("/ready", summary="Whether it can work", responses=documented(400, 405, 422, 503))
 def ready(store: StoreDep) -> Readiness:
     """Reads from the store; 503 where it cannot be used."""
     from search.store.schema import inspect_schema

@@ -58,6 +58,27 @@ def test__every_route__whatever_is_sent__answers_as_documented(schema: Any) -> N
             check(operation, mode)
 
 
+def test__document__every_route_with_a_body__has_an_example_and_each_names_its_problems(
+    schema: Any,
+) -> None:
+    models = schema.raw_schema["components"]["schemas"]
+
+    def has_example(part: Any) -> bool:
+        if isinstance(part, list):
+            return any(map(has_example, part))
+        if not isinstance(part, dict):
+            return False
+        if "$ref" in part:
+            return has_example(models[part["$ref"].rpartition("/")[2]])
+        return bool(part.get("examples")) or any(map(has_example, part.values()))
+
+    for path, operations_there in schema.raw_schema["paths"].items():
+        for method, operation in operations_there.items():
+            assert {"400", "405", "422"} <= set(operation["responses"]), (method, path)
+            body = operation.get("requestBody")
+            assert body is None or has_example(body["content"]), (method, path)
+
+
 def beyond_schema(label: str) -> list[Any]:
     """What a spec, a budget or SQL must be is more than a schema says: 422 is right for those."""
     # So is it where a worker writes 2.0 for a whole number, or one that no database holds.

@@ -164,6 +164,10 @@ def test__login__token_in_the_form__cookie_that_scripts_cannot_read(browser, fil
         assert token not in page.value("document.cookie")
         page.click("[data-call$=pause]")
         page.wait("document.querySelector('#live-head .badge').textContent === 'paused'")
+        page.value("window.confirm = text => { window.asked = text; return false; }; 0")
+        page.click("[data-call$=stop]")
+        page.wait("window.asked")
+        assert "demo for good" in page.value("window.asked")
         page.click("[data-log-out]")
         page.wait("location.pathname === '/login'")
         assert page.troubles == []

@@ -9,6 +9,7 @@ document.addEventListener("click", async (event) => {
     await call("DELETE", "/api/v1/session");
     location.assign("/login");
   } else if (button.dataset.call) {
+    if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
     await change(button, "POST", button.dataset.call);
   } else if (button.dataset.budget) {
     const budget = window.prompt(
