@@ -231,7 +231,7 @@ def export(
     format: Literal["csv", "jsonl"] = "csv",
     view: Literal["trials_flat", "leaderboard", "layer_effects", "pareto"] = "trials_flat",
 ) -> Response:
-    """Rows of a view as CSV or JSON lines, as `search export`."""
+    """Rows of a view as CSV or JSON lines, as `search export`; 404 where it has none."""
     import io
 
     from search.export import read_view, write_text
@@ -239,6 +239,8 @@ def export(
     name = find(store, study).name
     out = io.StringIO(newline="")
     columns, rows = read_view(store, view, name)
+    if not rows:
+        raise NothingThereError(f"{view} has no row of study {name!r} yet")
     write_text(columns, rows, out, format)
     return Response(
         out.getvalue(),

@@ -142,6 +142,7 @@ def test__pages__nothing_there_yet__say_what_to_do(empty):
     for part in PAGES:
         page = settled(client, f"/studies/new{part}")
         assert len(page.all("h1")) == 1
+        assert not [a for a in page.all("a") if "/export" in a["href"]]
     assert "No trial has ended with a result" in settled(client, "/studies/new/leaderboard").text
 
 

@@ -219,10 +219,22 @@ def test__compare__studies_of_unlike_tasks__is_409_with_the_fields(filled: str) 
         assert (len(sides["shared"]), sides["n_shared"]) == (4, 4)
 
 
-def test__best__of_a_study_without_results__is_404(filled: str) -> None:
+def test__C57__best_and_export_of_a_study_without_results__are_404(filled: str) -> None:
+    with Store.open(filled) as store:
+        study = store.ensure_study("bad", store_factory.study_spec(), store_factory.PLUGINS)
+        claim = store_factory.claim_and_commit(
+            store, study.id, store.register_worker(), "sepconv*2", training_key="k5"
+        )
+        store.fail(claim, store_factory.failure("ValueError: always"))
     with client_of(filled) as client:
         client.post(f"{API}/studies", json={"name": "new", "spec": SPEC})
-        assert client.get(f"{API}/studies/new/best").status_code == 404
+        for name in ("new", "bad"):
+            for path in ("best", "export?view=leaderboard", "compare/demo"):
+                answer = client.get(f"{API}/studies/{name}/{path}")
+                assert answer.status_code == 404, (name, path)
+        assert client.get(f"{API}/studies/new/export").status_code == 404
+        assert "ValueError: always" in client.get(f"{API}/studies/bad/export").text
+        assert "ValueError: always" in client.get(f"{API}/studies/bad/report").text
         assert client.get(f"{API}/studies/new/trials").json()["total"] == 0
         assert client.get(f"{API}/studies/demo/best").json()["code"] == "SS"
 
