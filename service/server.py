@@ -40,6 +40,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,  # addresses are those of the connection
                 timeout_graceful_shutdown=GRACE_S,
+                http="h11",  # the other one takes headers of any length
                 h11_max_incomplete_event_size=LONGEST_LINE,
                 ws="none",
                 lifespan="on",

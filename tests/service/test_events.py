@@ -223,3 +223,11 @@ def test__slow_body__of_a_client_that_stops_sending__is_given_up(filled: str) ->
                 "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
             )
             assert slow.recv(4096).startswith(b"HTTP/1.1 408")
+
+
+def test__header__that_does_not_end__is_refused_before_it_is_long(filled: str) -> None:
+    with server_of(filled) as (base, _):
+        place = urlsplit(base)
+        with socket.create_connection((place.hostname, place.port), timeout=PATIENCE_S) as endless:
+            endless.sendall(f"GET {API}/health HTTP/1.1\r\nX: {'a' * 40_000}".encode())
+            assert endless.recv(4096).startswith(b"HTTP/1.1 400")
