@@ -46,6 +46,7 @@ class TrialConfig(FrozenModel):
     study's own seed draws evaluation windows, masks and probe contexts. ``splits`` are read at the
     end of a completed trial. With ``checkpoints`` the training goes on from the newest one and
     saves its own; ``until`` ends it after that step as ``pruned``, with its checkpoint kept.
+    ``compile`` is for the steps of the training alone.
     """
 
     study: StudySpec
@@ -58,6 +59,7 @@ class TrialConfig(FrozenModel):
     check_proof: bool = True
     checkpoints: CheckpointPlan | None = None
     until: Annotated[int, Field(ge=1)] | None = None
+    compile: bool = False
 
 
 class Timing(FrozenModel):

@@ -41,6 +41,9 @@ class Settings(BaseSettings):
     """How long a training may take to reach its next step boundary when it is to stop."""
     threads: Annotated[int, Field(ge=1)] | None = None
     """Threads of a training process; by default the machine's cores shared among the slots."""
+    compile: bool = False
+    """Whether the steps of a training are compiled (`torch.compile`; needs a C++ compiler, or
+    Triton on a GPU). It starts later, and repeats up to rounding, no more to the last bit."""
     memory_limit_bytes: Annotated[int, Field(gt=0)] | None = None
     """Data memory a training process may use; unlimited by default."""
 

@@ -113,6 +113,12 @@ def make_training_runners(
     placement = placements(1)[0]
     threads = local.threads or placement.threads
     configs = ConfigMaker(
-        study, str(local.cache_dir), threads, placement.device, files, local.checkpoint_s
+        study,
+        str(local.cache_dir),
+        threads,
+        placement.device,
+        files,
+        local.checkpoint_s,
+        local.compile,
     )
     return [InProcessRunner(configs)]

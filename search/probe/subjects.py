@@ -207,6 +207,7 @@ def stored_trial(
     from mixers import EncoderSpec
     from mixers.explain import load
     from search.messages import TrialConfig
+    from search.training.environment import COMPILED
     from search.training.random_states import process_settings
     from search.training.trial import Trial
 
@@ -222,6 +223,7 @@ def stored_trial(
         spec=load(EncoderSpec, document["spec"]),
         seed=row.seed,
         threads=int(document["environment"].get("threads", 1)),
+        compile=COMPILED in document["environment"],
         cache_dir=str(cache_dir),
     )
     trial = Trial(config, report)

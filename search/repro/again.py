@@ -1,8 +1,9 @@
 """Trains a stored trial again and says whether the same came out.
 
 On the processor a training is bitwise repeatable for the same machine, versions and number of
-threads. Where one of these differs, rounding differs, and training carries it on as far as another
-seed would: there the objective has to lie in the interval that repeats of other seeds suggest.
+threads. Where one of these differs, or its steps are compiled, rounding differs, and training
+carries it on as far as another seed would: there the objective has to lie in the interval that
+repeats of other seeds suggest.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from search.messages import Message, Report, TrialFailure, TrialResult
 from search.repro.comparison import Compared, Fact, compare, differing, other_plugins
 from search.repro.interval import Interval, interval_of
 from search.tasks.objective import ObjectiveConfig
+from search.training.environment import COMPILED
 
 if TYPE_CHECKING:
     from mixers.spec import EncoderSpec
@@ -113,7 +115,7 @@ def reproduce(
     return Reproduction(
         study=study.name,
         number=row.number,
-        verdict=judge(compared, facts, config.device, repeated, interval),
+        verdict=judge(compared, facts, is_exact(config), repeated, interval),
         facts=facts,
         compared=compared,
         objective=study.objective,
@@ -168,7 +170,11 @@ def config_of(
         visible_devices()[0].name,
     )
     configs = ConfigMaker(
-        study, str(local.cache_dir), int(recorded.get("threads", local.threads or 1)), device
+        study,
+        str(local.cache_dir),
+        int(recorded.get("threads", local.threads or 1)),
+        device,
+        compile=COMPILED in recorded,
     )
     read = sorted(split for split in document["evaluations"] if split in ("selection", "test"))
     splits = cast("tuple[Split, ...]", tuple(read))
@@ -194,17 +200,22 @@ def train(
         return slot.run(config, on_message=on_message, should_stop=lambda: None)
 
 
+def is_exact(config: TrialConfig) -> bool:
+    """Says whether a training repeats to the last bit where nothing else differs."""
+    return config.device == "cpu" and not config.compile
+
+
 def judge(
     compared: Sequence[Compared],
     facts: Sequence[Fact],
-    device: str,
+    exact: bool,
     repeated: float | None,
     interval: Interval | None,
 ) -> Verdict:
     """Says what the comparison means."""
     if all(one.equal == one.n for one in compared):
         return "bitwise"
-    if not facts and device == "cpu":
+    if not facts and exact:
         return "different"
     if interval is None:
         return "unknown"

@@ -53,6 +53,7 @@ class ConfigMaker:
     device: str = "cpu"
     files: Files | None = None
     checkpoint_s: float = 60.0
+    compile: bool = False
 
     def of(self, assignment: Assignment) -> TrialConfig:
         """Returns the config of a claimed trial."""
@@ -96,6 +97,7 @@ class ConfigMaker:
             cache_dir=self.cache_dir,
             checkpoints=checkpoints,
             until=until,
+            compile=self.compile,
         )
 
 
@@ -210,6 +212,12 @@ def make_slots(
 def slot_runner(slot: Slot, study: StudySpec, local: Settings, files: Files | None) -> SlotRunner:
     """Returns what trains a study's trials in a slot."""
     configs = ConfigMaker(
-        study, str(local.cache_dir), slot.threads, slot.device, files, local.checkpoint_s
+        study,
+        str(local.cache_dir),
+        slot.threads,
+        slot.device,
+        files,
+        local.checkpoint_s,
+        local.compile,
     )
     return SlotRunner(slot, configs, local.grace_s)

@@ -17,8 +17,19 @@ LATENCY = "latency"
 """The fact that times were measured while others used the device; it is there only then."""
 
 
+COMPILED = "compiled"
+"""The fact that training steps were compiled, and by what; it is there only then."""
+BACKEND = "inductor"
+
+
 def environment(
-    *, device: Device, threads: int, seed: int, precision: str, alone: bool = True
+    *,
+    device: Device,
+    threads: int,
+    seed: int,
+    precision: str,
+    alone: bool = True,
+    compiled: bool = False,
 ) -> dict[str, str]:
     """The facts that a reader needs to judge or repeat a trial's numbers, as text by name."""
     facts = {
@@ -29,6 +40,8 @@ def environment(
         "seed": str(seed),
         "precision": precision,
     }
+    if compiled:
+        facts[COMPILED] = BACKEND
     if not alone:
         facts[LATENCY] = "measured beside other trainings"
     if device.kind == "cuda":

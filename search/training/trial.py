@@ -31,6 +31,7 @@ from search.tasks.evaluation import collect_records, compute_metrics, document_s
 from search.timing.device_lease import DeviceLease, machine_name
 from search.timing.latency import device_name, synchronizer, time_latency
 from search.training.checkpointing import Keeper, Saved, TrialFacts
+from search.training.compiling import compiled, eager
 from search.training.environment import environment
 from search.training.failure import failure_of
 from search.training.loop import Training, autocast, train
@@ -197,7 +198,8 @@ class Trial:
     def train(self, should_stop: StopAsked, *, recipe: TrainingSpec | None = None) -> Training:
         """Trains the model; evaluations and checkpoints are stages of their own."""
         torch.manual_seed(self.config.seed + DROPOUT_STREAM)
-        with self.stages.time("train"):
+        wanted = self.config.compile
+        with self.stages.time("train"), compiled(self._encoder(), wanted=wanted):
             return train(
                 self.model,
                 self.task,
@@ -244,7 +246,8 @@ class Trial:
 
     def read(self, split: Split) -> Metrics:
         """The study's metrics on a split; keeps the objective's sums by document."""
-        with self.stages.time("evaluate"), autocast(self.config.device, self.precision):
+        precise = autocast(self.config.device, self.precision)
+        with self.stages.time("evaluate"), precise, eager():
             records = collect_records(
                 self.task,
                 self.model,
@@ -335,13 +338,15 @@ class Trial:
         """Puts everything together."""
         config, batch_size = self.config, self.study.training.batch_size
         step_s = None
+        dtype = "bfloat16" if self.precision == "bf16" else "float32"
         if training.step_seconds:
             step_s = Timing.of(
                 training.step_seconds,
                 batch_size=batch_size,
                 seq_len=config.spec.max_seq_len,
                 device=device_name(torch.device(config.device)),
-                dtype="bfloat16" if self.precision == "bf16" else "float32",
+                # Another condition: such times are not compared with the others.
+                dtype=f"{dtype}, compiled" if config.compile else dtype,
             )
         return TrialResult(
             outcome=training.outcome,
@@ -368,6 +373,7 @@ class Trial:
                 seed=config.seed,
                 precision=self.precision,
                 alone=self.alone,
+                compiled=config.compile,
             ),
             stages=self.stages.seconds,
             resumed_step=0 if self.saved is None else self.saved.state.step,

@@ -128,23 +128,23 @@ FACT = (Fact(name="torch", recorded="1.0", now="2.0"),)
 
 
 @pytest.mark.parametrize(
-    ("equal", "facts", "device", "repeated", "verdict"),
+    ("equal", "facts", "exact", "repeated", "verdict"),
     [
-        (5, FACT, "cpu", 9.0, "bitwise"),
-        (4, (), "cpu", 2.5, "different"),
-        (4, (), "cuda:0", 2.5, "inside"),
-        (4, FACT, "cpu", 2.5, "inside"),
-        (4, FACT, "cpu", 9.0, "outside"),
-        (4, FACT, "cpu", None, "outside"),
+        (5, FACT, True, 9.0, "bitwise"),
+        (4, (), True, 2.5, "different"),
+        (4, (), False, 2.5, "inside"),
+        (4, FACT, True, 2.5, "inside"),
+        (4, FACT, True, 9.0, "outside"),
+        (4, FACT, True, None, "outside"),
     ],
 )
-def test__judge__what_differs_and_where__verdict(equal, facts, device, repeated, verdict):
+def test__judge__what_differs_and_where__verdict(equal, facts, exact, repeated, verdict):
     rows = [repeat(0, 2.4), repeat(1, 2.5), repeat(2, 2.6)]
     interval = interval_of(rows[0], rows, "loss")
     compared = [Compared(what="curve", n=5, equal=equal)]
-    assert judge(compared, facts, device, repeated, interval) == verdict
+    assert judge(compared, facts, exact, repeated, interval) == verdict
     if verdict in ("inside", "outside"):
-        assert judge(compared, facts, device, repeated, None) == "unknown"
+        assert judge(compared, facts, exact, repeated, None) == "unknown"
 
 
 def repeat(seed, loss, arch_id="a"):
