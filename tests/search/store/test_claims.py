@@ -417,7 +417,7 @@ def test__busy_s__live_leases__count_once_and_gaps_not_at_all(store, study_id, w
 def test__register_worker__sqlite_from_a_second_machine__refused(store, study_id, worker):
     store_factory.reserve(store, study_id, worker)
     if store.address.is_sqlite:
-        with pytest.raises(StoreError, match="use PostgreSQL .* or .*'search serve'"):
+        with pytest.raises(StoreError, match=r"use PostgreSQL .* or .*'search serve'"):
             store.register_worker(host="other")
         let_pass(store, 91)
     assert store.register_worker(host="other") > worker
