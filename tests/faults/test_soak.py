@@ -25,7 +25,7 @@ pytestmark = pytest.mark.soak
 
 WORKERS, MINUTES = 200, 10
 REMEMBERED = 16 << 10
-"""Bytes of a trial of its study that a worker keeps: its row takes 8 KB, the sampler's some more."""
+"""Bytes of a trial of its study that a worker keeps: 8 KB for its row, the rest for the sampler."""
 QUEUED = 200
 
 
