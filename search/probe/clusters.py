@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 WINDOW = 4.0
 """Leaders are looked for within this many times the largest tau of the first projection."""
 MOST_COMPARED = 2**15
-"""Rows that are compared with a leader at a time: more would not stay in the cache."""
+"""Rows that are compared with a leader at a time, which bounds the memory."""
 MOST_LAGS = 64
 """Neighbours on the first projection whose second projection is looked at before the sweep."""
 

@@ -198,8 +198,8 @@ class Trial:
     def train(self, should_stop: StopAsked, *, recipe: TrainingSpec | None = None) -> Training:
         """Trains the model; evaluations and checkpoints are stages of their own."""
         torch.manual_seed(self.config.seed + DROPOUT_STREAM)
-        wanted = self.config.compile
-        with self.stages.time("train"), compiled(self._encoder(), wanted=wanted):
+        compiling = compiled(self._encoder(), wanted=self.config.compile)
+        with self.stages.time("train"), compiling:
             return train(
                 self.model,
                 self.task,
