@@ -40,8 +40,20 @@ from search.store.types import UtcDateTime
 
 BUSY_TIMEOUT_S = 60.0
 LEAST_ROOM_BYTES = 64 * 1024
-CONNECT_TIMEOUT_S = 10
-NO_RIGHTS = "42501"  # PostgreSQL's code of a missing permission
+SILENT_S = 30
+"""How long a server may say nothing at all, not even that it lives, before it counts as away."""
+LIVELINESS = {
+    "connect_timeout": 10,
+    "keepalives_idle": SILENT_S // 3,
+    "keepalives_interval": SILENT_S // 6,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 1000 * SILENT_S,
+}
+"""Without these who asks a machine that lost its power or its network waits for hours."""
+IDLE_WRITER_S = 60
+"""A writer whose machine went away in mid-transaction keeps its locks from others no longer."""
+NO_RIGHTS = "42501"  # PostgreSQL's codes: of a missing permission,
+IDLE_TOO_LONG = "25P03"  # and of a session that it ended for want of a next statement
 WRITE = "search_write"
 LOCK = "search_lock"
 
@@ -93,7 +105,8 @@ def compile_time_after(element: TimeAfter, compiler: SQLCompiler, **options: Any
 # Made once, as all statements that a trial needs: building one costs more than running it.
 SELECT_TIME = select(DatabaseTime())
 TAKE_LOCK = select(func.pg_advisory_xact_lock(LOCK_SPACE, bindparam("number", type_=Integer)))
-BEGIN_LOCKED = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK_SPACE}, {{}})"
+BEGIN_WRITER = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = {}"
+LOCK_WRITER = f"; SELECT pg_advisory_xact_lock({LOCK_SPACE}, {{}})"
 
 dump_json = partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
@@ -120,7 +133,9 @@ def make_engine(address: Address) -> Engine:
             poolclass=BurstPool,
             pool_use_lifo=True,  # so that a burst goes on with the connection it has
             isolation_level="AUTOCOMMIT",  # we begin transactions, not the driver
-            connect_args={"connect_timeout": CONNECT_TIMEOUT_S},
+            connect_args={
+                name: value for name, value in LIVELINESS.items() if name not in address.url.query
+            },
         )
     except (ImportError, NoSuchModuleError):
         raise StoreError(
@@ -167,8 +182,10 @@ def begin_postgresql(connection: Connection) -> None:
     raw: Any = connection.connection.driver_connection
     if not raw.autocommit:
         return  # a reader: the driver knows of its isolation
+    words = BEGIN_WRITER.format(1000 * IDLE_WRITER_S)
     lock = connection.get_execution_options().get(LOCK)
-    words = "BEGIN" if lock is None else BEGIN_LOCKED.format(lock_number(lock))
+    if lock is not None:
+        words += LOCK_WRITER.format(lock_number(lock))
     connection.exec_driver_sql(words)
 
 
@@ -232,7 +249,10 @@ def translated(address: Address) -> Iterator[None]:
             found = StoreAwayError(str(found))
         raise found from error
     except DBAPIError as error:
-        raise store_error(address, error.orig) from error
+        found = store_error(address, error.orig)
+        if getattr(error.orig, "sqlstate", None) == IDLE_TOO_LONG:
+            found = StoreAwayError(str(found))
+        raise found from error
 
 
 def store_error(address: Address, error: BaseException | None) -> StoreError:

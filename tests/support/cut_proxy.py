@@ -10,11 +10,11 @@ from pathlib import Path
 class CutProxy:
     """Passes bytes both ways until `cut`; then refuses until `mend`."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, host: str = "127.0.0.1") -> None:
         self.target = target
         self.is_cut = False
         self.pairs: list[tuple[socket.socket, socket.socket]] = []
-        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server = socket.create_server((host, 0))
         self.port = self.server.getsockname()[1]
         self.threads: list[threading.Thread] = []
         self._start(self._accept)
