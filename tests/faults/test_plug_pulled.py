@@ -2,10 +2,12 @@
 
 import threading
 import time
+from urllib.parse import urlencode
 
 import plug
 import pytest
 import store_factory as factory
+from sqlalchemy import make_url
 
 from search.errors import StoreAwayError
 from search.store import engine
@@ -14,11 +16,12 @@ from search.store.repo import Store
 
 pytestmark = pytest.mark.postgres
 
+SILENT_S = 3
 SOON = {
     "keepalives_idle": 1,
     "keepalives_interval": 1,
     "keepalives_count": 2,
-    "tcp_user_timeout": 3000,
+    "tcp_user_timeout": 1000 * SILENT_S,
 }
 PATIENCE_S = 60.0
 
@@ -74,6 +77,18 @@ def test__plug_pulled__who_sends_hears_that_the_store_is_away(near, far, machine
     assert [type(end) for end in ends] == [StoreAwayError], ends
     machine.plug_in()
     assert far.heartbeat(claim) == "running"
+
+
+def test__plug_pulled_for_some_seconds__workers_wait_and_nothing_is_lost(server, machine, begun):
+    place = f"{machine.host}:{machine.port}/{make_url(begun.url).database}?{urlencode(SOON)}"
+    begun.start(2, url=f"postgresql://{server.user}@{place}", FAULT_STEP_S=0.1)
+    begun.wait_for_trials(1)
+    machine.pull()
+    time.sleep(2 * SILENT_S)
+    machine.plug_in()
+    ends = begun.ends()
+    assert [code for code, _ in ends] == [0, 0], ends
+    assert {document["state"] for document in begun.finish()} == {"completed"}
 
 
 def test__writer_gone_in_mid_transaction__its_locks_go_to_the_next(near, monkeypatch):

@@ -6,6 +6,7 @@ a proxy in it stands in front of a server's Unix socket.
 """
 
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def why_not() -> str | None:
 @contextmanager
 def machine(server: Path) -> Iterator[Machine]:
     """Set up a machine that passes on to a Unix socket, for as long as the block runs."""
-    name = f"plug{os.getpid()}"
+    name = f"plug{secrets.token_hex(4)}"
     with ExitStack() as stack:
         ip("netns", "add", name)
         stack.callback(ip, "netns", "delete", name)  # the cable goes with it
