@@ -141,7 +141,7 @@ def test__C34__trial__begun_compiled_or_not_ends_the_other_way_with_the_same_los
     assert (n_compiled() > before) is not first
     whole = trained(faults, compile_=False)
     for name, value in whole.evaluations["selection"].items():
-        assert ended.evaluations["selection"][name] == pytest.approx(value, abs=1e-5)
+        assert ended.evaluations["selection"][name] == pytest.approx(value, abs=1e-4)
     for result, compiled in ((cut, first), (ended, not first), (whole, False)):
         assert (COMPILED in result.environment) is compiled
         assert result.costs.step_s is None or ("compiled" in result.costs.step_s.dtype) is compiled
