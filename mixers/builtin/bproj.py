@@ -70,5 +70,7 @@ class BilinearProjection(TokenMixer[BilinearConfig]):
         weights = self.positions[:seq_len, :seq_len]
         if self.causal:
             weights = weights.triu()
-        out: Tensor = self.out(weights.T @ zero_padding(x, mask))
+        # As a plain product of a matrix and a batch, PyTorch would copy the batch transposed.
+        by_row = weights.T.expand(x.shape[0], -1, -1)
+        out: Tensor = self.out(torch.bmm(by_row, zero_padding(x, mask)))
         return out
