@@ -17,9 +17,6 @@ from torch.nn.functional import glu, pad
 
 from mixers.windowed import BLOCK, windows
 
-LEAD = 16
-"""Numbers between rows of a gradient: rows a power of two apart would share their cache lines."""
-
 
 def by_blocks(x: Tensor, filters: Tensor, before: int, rows: int, *, gated: bool = False) -> Tensor:
     """Correlate block by block; arguments as in `mixers.convolution.convolve`.
@@ -70,20 +67,8 @@ class BlockedProduct(torch.autograd.Function):
         by_x = turned.tokens(turned.products(outer, filters.flip(1)))
         by_filters = cut.by_filters(line, turned.seen(outer, turned.left, cut.rows))
         if both is not None:
-            by_x = by_halves(by_x, both)
+            by_x = torch.ops.aten.glu_backward(by_x, both, 0)
         return by_x, by_filters, None, None, None
-
-
-def by_halves(gradient: Tensor, both: Tensor) -> Tensor:
-    """Return the gradient of values and gates, one after the other, from that of their unit."""
-    if torch.compiler.is_compiling():
-        whole: Tensor = torch.ops.aten.glu_backward(gradient, both, 0)
-        return whole
-    channels, batch, seq_len = both.shape
-    rows = gradient.new_empty(channels, batch * seq_len + LEAD)
-    apart = rows[:, : batch * seq_len].view(both.shape)
-    torch.ops.aten.glu_backward.grad_input(gradient, both, 0, grad_input=apart)
-    return apart
 
 
 @dataclass(frozen=True)
