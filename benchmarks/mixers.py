@@ -3,7 +3,9 @@
     python -m benchmarks.mixers [--quick] [--retune] [--out FOLDER]
 
 At every shape all calls are made in turn, one round after the other, in one process; a ratio is
-taken within a round, and the median over the rounds is printed. Writes mixers.jsonl, mixers.md and
+taken within a round, and the median over the rounds is printed. What a bar is set for, and what is
+a difference of times, is then called in five times as many rounds without the others; a difference
+is one of medians over as many rounds as the others have. Writes mixers.jsonl, mixers.md and
 mixers.png; what is in mixers.jsonl already is not measured again. `--retune` measures the back ends
 of the shared convolution on this device and writes `mixers/convolution_table.py` anew; it measures
 nothing else. On a GPU times are between CUDA events and every mixer is timed compiled, too.
@@ -39,6 +41,8 @@ SHAPES = ((8, 128), (2, 512), (1, 2048))
 BLOCKS = ((1, 128), (1, 512), (1, 2048), (8, 128), (8, 512))
 PAPER_WIDTH = 768
 """The bars of mixing steps are for this width."""
+CAREFUL = 5
+"""Times as many rounds for what a bar is set for, and for differences of times."""
 RETUNE = 3
 """Times as many rounds as elsewhere: what the table says stays for long."""
 KINDS: tuple[Pass, ...] = ("forward", "training")
@@ -172,20 +176,40 @@ def at_shape(
     where = asdict(shape)
     for name, values in seconds.items():
         yield {"row": "time", **where, "name": name, **spread(values)}
-    for comparison in COMPARISONS:
-        if {comparison.ours, comparison.peer} <= seconds.keys():
-            values = ratios(comparison, seconds, comparison.weight(shape))
-            bar = bar_of(comparison, shape)
-            yield {"row": "ratio", **where, "name": comparison.name, "bar": bar, **spread(values)}
+    compared = [each for each in COMPARISONS if {each.ours, each.peer} <= seconds.keys()]
+    careful = {name for each in compared if needs_care(each, shape) for name in each.calls}
+    calls = {name: call for name, call in bench.calls.items() if name in careful}
+    again = interleaved(calls, stopwatch, rounds=CAREFUL * rounds)
+    for each in compared:
+        values = ratios(each, again if needs_care(each, shape) else seconds, rounds)
+        weighted = [each.weight(shape) * value for value in values]
+        bar = bar_of(each, shape)
+        yield {"row": "ratio", **where, "name": each.name, "bar": bar, **spread(weighted)}
 
 
-def ratios(comparison: Comparison, seconds: dict[str, list[float]], weight: float) -> list[float]:
-    """The ratio of every round; nothing left of ours counts as the smallest step of the clock."""
+def needs_care(comparison: Comparison, shape: Shape) -> bool:
+    """Whether few rounds would not do."""
+    return bool(comparison.minus) or bar_of(comparison, shape) is not None
+
+
+def ratios(comparison: Comparison, seconds: dict[str, list[float]], group: int) -> list[float]:
+    """The ratio of every round; of a difference, that of every `group` rounds' medians.
+
+    Nothing left of ours counts as the smallest step of the clock.
+    """
+    if comparison.minus:
+        seconds = {name: medians(seconds[name], group) for name in comparison.calls}
     found = []
     for turn, own in enumerate(seconds[comparison.ours]):
         rest = own - sum(seconds[name][turn] for name in comparison.minus)
-        found.append(weight * seconds[comparison.peer][turn] / max(rest, 1e-9))
+        found.append(seconds[comparison.peer][turn] / max(rest, 1e-9))
     return found
+
+
+def medians(values: list[float], group: int) -> list[float]:
+    """The median of every `group` values."""
+    starts = range(0, len(values), group)
+    return [statistics.median(values[start : start + group]) for start in starts]
 
 
 def bar_of(comparison: Comparison, shape: Shape) -> float | None:

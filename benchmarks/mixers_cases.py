@@ -72,6 +72,11 @@ class Comparison:
     kinds: tuple[Pass, ...] = ("training",)
     weight: Callable[[Shape], float] = lambda _: 1.0
 
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Names of all that it needs the time of."""
+        return (self.ours, self.peer, *self.minus)
+
 
 def matrix_share(kind: str) -> Callable[[Shape], float]:
     """FLOPs of a mixer's definition over those of the product that is the ceiling."""

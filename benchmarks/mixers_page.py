@@ -23,8 +23,9 @@ def page(rows: Sequence[Row]) -> str:
         "![Ratios by shape](mixers.png)",
         "## Bars",
         "What was wanted, and what was measured; a bar that is missed says so. The bars are meant "
-        "for wall time on two idle cores; what this run had stands above. Mixing steps are what is "
-        "left of a layer's time without its projections, so the noise of three calls is in them.",
+        "for wall time on two idle cores; what this run had stands above. They had five times as "
+        "many rounds as the rest. Mixing steps are what is left of a layer's time without its "
+        "projections: a difference of medians, five of them.",
         table(("comparison", "shape", "width", "pass", "wanted", "measured", ""), bars(rows)),
         "## Whole blocks against the block with fused attention",
         "Mixer, norms and feed-forward layer; above 1 the swap is faster. The FLOP ratio is a "
