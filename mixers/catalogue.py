@@ -9,7 +9,7 @@ from mixers.config import MixerConfig, MixerTraits
 from mixers.errors import SpecError
 from mixers.explain import explain
 from mixers.registry import config_kind, mixer_registry
-from mixers.spec import AnyMixer
+from mixers.union import AnyMixer
 
 if TYPE_CHECKING:
     from mixers.base import TokenMixer

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from mixers.config import MixerConfig, canonical_value
 from mixers.errors import SpecError
 from mixers.explain import explain
-from mixers.spec import AnyMixer
+from mixers.union import AnyMixer
 
 LAYER = re.compile(
     r"\s*(?P<kind>[A-Za-z0-9][\w.\-]*)\s*(?P<open>\()?",

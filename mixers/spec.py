@@ -9,8 +9,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from mixers.activation import Activation
 from mixers.config import FrozenModel, Items, MixerConfig, Since, canonical_json
 from mixers.explain import explain, load
+from mixers.notation import format_architecture, parse_architecture
 from mixers.registry import mixer_registry
-from mixers.union import RegistryUnion
+from mixers.union import AnyMixer, RegistryUnion
 
 __all__ = [
     "AnyMixer",
@@ -24,9 +25,6 @@ __all__ = [
     "explain",
     "load",
 ]
-
-AnyMixer = Annotated[MixerConfig, RegistryUnion(mixer_registry)]
-"""The config of any registered mixer."""
 
 Conflict = tuple[tuple[str, ...], str]
 
@@ -175,8 +173,6 @@ class EncoderSpec(FrozenModel):
     @property
     def notation(self) -> str:
         """The mixers in compact notation, such as "sepconv*2, attention"."""
-        from mixers.notation import format_architecture
-
         return format_architecture(
             [block.mixer for block in self.blocks],
             d_model=self.d_model,
@@ -186,7 +182,5 @@ class EncoderSpec(FrozenModel):
     @classmethod
     def of(cls, architecture: str, *, d_ff: int, **fields: Any) -> Self:
         """Build a spec from compact notation; every block gets the same feed-forward width."""
-        from mixers.notation import parse_architecture
-
         blocks = tuple(BlockSpec(mixer=m, d_ff=d_ff) for m in parse_architecture(architecture))
         return cls(blocks=blocks, **fields)

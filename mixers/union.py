@@ -7,8 +7,9 @@ from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, Type
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema, to_json
 
+from mixers.config import MixerConfig
 from mixers.errors import BrokenPluginError
-from mixers.registry import Registry
+from mixers.registry import Registry, mixer_registry
 
 
 class RegistryUnion:
@@ -93,3 +94,7 @@ class Tagged:
             choices={kind: handler.generate_schema(cls) for kind, cls in self.choices.items()},
             discriminator="kind",
         )
+
+
+AnyMixer = Annotated[MixerConfig, RegistryUnion(mixer_registry)]
+"""The config of any registered mixer."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from search.probe.errors import ProbeError
-from search.probe.noise import Jitter
+from search.probe.jitter import Jitter
 
 if TYPE_CHECKING:
     from mixers import Encoder, EncoderSpec, MixerTraits, TokenMixer

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from mixers import Encoder
 from search.probe import ProbeError, probe, probe_spec
 from search.probe.contextual import contextual_readings, keys_and_classes
+from search.probe.jitter import Jitter
 from search.probe.network import FrozenNetwork, Rows
-from search.probe.noise import Jitter, noise_floor
+from search.probe.noise import noise_floor
 from search.probe.strata import draw
 
 SMALL = {"d_model": 16, "max_seq_len": 12}
