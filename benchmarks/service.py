@@ -143,7 +143,7 @@ def tables(n: int, options: argparse.Namespace) -> Iterator[str]:
             pages = {label: path.format(last=last) for label, path in PAGES.items()}
             yield from table(client, "page", pages, options.repeat)
             yield from table(client, "route", ROUTES, options.repeat)
-        yield from live_table(url, STUDY, folder, options.streams)
+        yield from live_table(url, STUDY, options.streams)
         if options.optuna_dashboard is not None and n == min(options.trials):
             yield from peer_table(url, STUDY, folder, options.optuna_dashboard)
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from browser import BROWSER, Browser
+from browser import BROWSER, launched, opened
 
 from search.store.repo import Store
 
@@ -48,12 +48,11 @@ def open_stream(address: str) -> http.client.HTTPConnection:
     return connection
 
 
-def to_screen(address: str, url: str, study: str, folder: Path) -> list[float]:
+def to_screen(address: str, url: str, study: str) -> list[float]:
     """Seconds from events, each a changed state of the study, to the badge that shows them."""
     found = []
-    with Browser(folder / "profile") as browser, Store.open(url) as store:
-        page = browser.page()
-        page.open(f"{address}/studies/{study}/trials")
+    with launched() as browser, opened(browser) as page, Store.open(url) as store:
+        page.goto(f"{address}/studies/{study}/trials")
         study_id = store.study(study).id
         badge = "document.querySelector('#live-head .badge').textContent"
         for _ in range(EVENTS // 2):
@@ -62,7 +61,7 @@ def to_screen(address: str, url: str, study: str, folder: Path) -> list[float]:
                 begin = time.perf_counter()
                 store.change_state(study_id, wish)
                 # Asked on the page itself: a question from here would come late.
-                page.value(
+                page.evaluate(
                     f"new Promise(done => {{ const look = () => {badge} === '{shown}' ? done(1)"
                     " : requestAnimationFrame(look); look(); })"
                 )
@@ -70,11 +69,11 @@ def to_screen(address: str, url: str, study: str, folder: Path) -> list[float]:
     return found
 
 
-def live_table(url: str, study: str, folder: Path, n_streams: int) -> Iterator[str]:
+def live_table(url: str, study: str, n_streams: int) -> Iterator[str]:
     """The lines about a running service."""
     with serving(url) as (address, pid), ExitStack() as streams:
         if BROWSER is not None:
-            times = to_screen(address, url, study, folder)
+            times = to_screen(address, url, study)
             yield (
                 "From an event in the store to the page that shows it, in Chromium: "
                 f"{statistics.median(times):.2f} s in the middle of {len(times)}, "

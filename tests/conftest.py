@@ -7,8 +7,12 @@ group that skips is reported as a failure. A laptop without them may skip; the g
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest_plugins = ["store_fixtures"]
 
@@ -38,10 +42,24 @@ def test_data() -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A real browser for the tests of one file, or a skip where there is none."""
+    from browser import BROWSER, launched
+
+    if BROWSER is None:
+        pytest.skip("needs a Chrome or Chromium")
+    with launched() as found:
+        yield found
+
+
+MARKS = {"test_data": pytest.mark.data, "browser": pytest.mark.browser}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "test_data" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.data)
+        for name in MARKS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKS[name])
 
 
 @pytest.hookimpl(hookwrapper=True)

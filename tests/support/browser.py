@@ -1,222 +1,97 @@
-"""A real browser for tests: Chromium, driven through its debugging pipe with the standard library.
+"""The installed Chromium, driven by Playwright for tests; a page tells of all that goes wrong.
 
-    with Browser(tmp_path) as browser:
-        page = browser.page(width=375, dark=True)
-        page.open("http://127.0.0.1:8765/studies")
-        page.wait("document.querySelector('table')")
+    with launched() as browser, opened(browser, width=375, dark=True) as page:
+        page.goto("http://127.0.0.1:8765/studies")
+        expect(page.get_by_role("table")).to_be_visible()
 
-A page keeps what its console said and what failed to load (`page.troubles`).
+Tests take the fixture `browser` of tests/conftest.py, one process for a file of tests. Playwright
+runs an event loop in this thread as long as it lives, so nothing else here may run one meanwhile.
 """
 
-import base64
-import json
-import os
 import shutil
-import subprocess
-import threading
-import time
-from collections.abc import Callable
-from pathlib import Path
-from queue import Empty, Queue
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from search.figures.files import BROWSERS
 
 BROWSER = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-    *("--no-first-run", "--disable-extensions", "--disable-background-networking"),
-    *("--remote-debugging-pipe", "--force-color-profile=srgb", "--hide-scrollbars"),
-)
-PATIENCE_S = 60.0
+PATIENCE_MS = 60_000.0  # a busy machine is slow, and no test here is about speed
+VIOLATIONS = "axe.run(document).then(all => all.violations.map(one => [one.id, one.nodes[0].html]))"
 
 
-class Browser:
-    """A headless Chromium with a profile of its own.
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """A headless Chromium, closed at the end together with Playwright's event loop."""
+    assert BROWSER is not None
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=BROWSER)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser, width: int = 1280, *, dark: bool = False, told: Sequence[str] = ()
+) -> Iterator[Page]:
+    """A page with cookies of its own; at the end nothing may have gone wrong in it.
+
+    Wrong is each error or warning of the console (what the Content-Security-Policy blocks and files
+    that are not there included), each exception, and each request that failed.
 
     Args:
-        folder: For the profile.
+        browser: The browser.
+        width: Of the window, in pixels.
+        dark: Whether the reader wishes dark colours.
+        told: Parts of the messages that the test brings about, in their order.
     """
+    troubles: list[str] = []
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
 
-    def __init__(self, folder: Path) -> None:
-        assert BROWSER is not None
-        self.last_id = 0
-        self.answers: dict[int, Queue[dict[str, Any]]] = {}
-        self.listeners: dict[str, Callable[[dict[str, Any]], None]] = {}
-        theirs_in, self.out = os.pipe()
-        self.come, theirs_out = os.pipe()
-        # The browser reads commands from descriptor 3 and writes to descriptor 4.
-        command = [BROWSER, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
-        moved = f'exec 3<&{theirs_in} 4>&{theirs_out}; exec "$@"'
-        self.process = subprocess.Popen(
-            ["bash", "-c", moved, "bash", *command],
-            pass_fds=(theirs_in, theirs_out),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(theirs_in)
-        os.close(theirs_out)
-        threading.Thread(target=self.read, daemon=True).start()
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            troubles.append(message.text)
 
-    def read(self) -> None:
-        """Hands out what the browser says."""
-        rest = b""
-        while chunk := os.read(self.come, 1 << 16):
-            *messages, rest = (rest + chunk).split(b"\0")
-            for text in messages:
-                message = json.loads(text)
-                if "id" in message:
-                    self.answers.pop(message["id"]).put(message)
-                elif message.get("sessionId") in self.listeners:
-                    self.listeners[message["sessionId"]](message)
+    def on_failure(request: Request) -> None:
+        # A page that is left drops its stream of events; what was refused stands in the console.
+        if request.failure != "net::ERR_ABORTED":
+            troubles.append(f"{request.url}: {request.failure}")
 
-    def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Sends a command and returns its result."""
-        self.last_id += 1
-        answer: Queue[dict[str, Any]] = Queue()
-        self.answers[self.last_id] = answer
-        message = {"id": self.last_id, "method": method, "params": params}
-        if session is not None:
-            message["sessionId"] = session
-        os.write(self.out, json.dumps(message).encode() + b"\0")
-        try:
-            found = answer.get(timeout=PATIENCE_S)
-        except Empty:
-            raise TimeoutError(f"the browser did not answer {method}") from None
-        assert "error" not in found, (method, found)
-        result: dict[str, Any] = found["result"]
-        return result
-
-    def page(self, width: int = 1280, height: int = 900, *, dark: bool = False) -> "Page":
-        """Opens an empty page of some size, in light or dark colours."""
-        return Page(self, width, height, dark=dark)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.call("Browser.close")
-        self.process.wait(10)
-        os.close(self.out)
-        os.close(self.come)
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", on_failure)
+    try:
+        yield page
+        assert len(troubles) == len(told), troubles
+        assert all(part in text for part, text in zip(told, troubles, strict=True)), troubles
+    finally:
+        context.close()
 
 
-class Page:
-    """A page of the browser.
+def expect_settled(page: Page) -> None:
+    """Waits until the answer is there and every figure in sight is drawn."""
+    expect(page.locator("[data-pending]")).to_have_count(0)
+    bare = page.locator("section:not([hidden]) figure .plot:not(:has(.main-svg))")
+    expect(bare).to_have_count(0)
 
-    Attributes:
-        troubles: Errors and warnings of the console, exceptions, and files that did not load.
-    """
 
-    def __init__(self, browser: Browser, width: int, height: int, *, dark: bool) -> None:
-        self.browser = browser
-        self.troubles: list[str] = []
-        self.target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        found = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)
-        self.session = found["sessionId"]
-        browser.listeners[self.session] = self.hear
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+@cache
+def _axe() -> str:
+    return files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
-    def close(self) -> None:
-        """Closes the page; it could hold connections that the next one needs."""
-        self.browser.call("Target.closeTarget", targetId=self.target)
 
-    def hear(self, message: dict[str, Any]) -> None:
-        """Keeps what goes wrong."""
-        method, params = message["method"], message["params"]
-        if method == "Runtime.exceptionThrown":
-            self.troubles.append(json.dumps(params["exceptionDetails"])[:500])
-        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
-            self.troubles.append(json.dumps(params["args"])[:500])
-        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-            entry = params["entry"]
-            self.troubles.append(f"{entry['text']} {entry.get('url', '')}")
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Sends a command about this page."""
-        return self.browser.call(method, self.session, **params)
-
-    def open(self, url: str) -> None:
-        """Goes to an address, as soon as a server listens there, and waits until it is loaded."""
-        end = time.monotonic() + PATIENCE_S
-        while self.call("Page.navigate", url=url).get("errorText") and time.monotonic() < end:
-            time.sleep(0.05)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
-
-    def value(self, expression: str) -> Any:
-        """Returns what an expression gives on the page; waits for promises."""
-        found = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
-
-    def wait(self, expression: str, seconds: float = PATIENCE_S) -> None:
-        """Waits until an expression holds."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                found = self.value(f"Boolean({expression})")
-            except AssertionError:
-                found = False  # the page is being left
-            if found:
-                return
-            time.sleep(0.05)
-        raise TimeoutError(f"{expression} did not come true; {self.troubles}")
-
-    def click(self, selector: str) -> None:
-        """Clicks an element as a user's mouse does."""
-        self.wait(f"document.querySelector({json.dumps(selector)})")
-        place = self.value(
-            f"(() => {{ const found = document.querySelector({json.dumps(selector)});"
-            " found.scrollIntoView({block: 'center'}); const box = found.getBoundingClientRect();"
-            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                x=place[0],
-                y=place[1],
-                button="left",
-                clickCount=1,
-            )
-
-    def type(self, selector: str, text: str) -> None:
-        """Puts text into a field as typing does."""
-        self.value(f"document.querySelector({json.dumps(selector)}).focus()")
-        self.value(f"document.querySelector({json.dumps(selector)}).select()")
-        self.call("Input.insertText", text=text)
-
-    def press(self, key: str) -> None:
-        """Presses a key such as Tab or Enter."""
-        text = {"Enter": "\r"}.get(key)
-        more = {"text": text} if text else {}
-        code = {"Tab": 9, "Enter": 13}[key]
-        for kind in ("keyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=key,
-                code=key,
-                windowsVirtualKeyCode=code,
-                **(more if kind == "keyDown" else {}),
-            )
-
-    def picture(self, path: Path, top: int = 0, height: int | None = None) -> None:
-        """Saves a picture of the page as PNG: all of it, or so many pixels from some height on."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        height = size["height"] - top if height is None else height
-        clip = {"x": 0, "y": top, "width": size["width"], "height": height, "scale": 1}
-        found = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        path.write_bytes(base64.b64decode(found["data"]))
+def violations(page: Page) -> list[list[str]]:
+    """What axe-core finds on the page as it stands: each rule with one element that breaks it."""
+    page.evaluate(f"{_axe()};0")
+    found: list[list[str]] = page.evaluate(VIOLATIONS)
+    return found
