@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from search.answers.answer import Answer
 from search.report.sections import Section
 from search.rows import StudyRow
-from search.spec.budget import duration_words
+from search.spec.budget import EXAMPLES, duration_words
 from search.store.repo import Store
 from search.wording import plural
 from service.deps import Reader, StoreDep
@@ -61,6 +61,7 @@ def frame(store: Store, row: StudyRow, user: User, tab: str) -> dict[str, Any]:
         "api": study_href(row.name, row.id).replace("/studies/", "/api/v1/studies/", 1),
         "last_event": last_event(store, row.id),
         "steps": _steps(row, user),
+        "budgets": EXAMPLES,
         "n_failed": sum(states.get(state, 0) for state in ("failed", "diverged")),
     }
 

@@ -212,7 +212,7 @@ def checked_budget(text: str | None) -> str | None:
     try:
         Budget.parse(text)
     except InputError as error:
-        raise wrong_fields([("budget", one_line(error))]) from None
+        raise wrong_fields([("budget", one_line(error).removeprefix("budget "))]) from None
     return text.strip()
 
 

@@ -10,17 +10,13 @@ document.addEventListener("click", async (event) => {
     location.assign("/login");
   } else if (button.dataset.call) {
     if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
-    await change(button, "POST", button.dataset.call);
-  } else if (button.dataset.budget) {
-    const budget = window.prompt(
-      "Budget, earlier trials included (20, 2h or 3e15flop)", button.dataset.now);
-    if (budget) await change(button, "PUT", button.dataset.budget, { budget });
+    await change(button, button.dataset.call);
   }
 });
 
-async function change(button, method, address, body) {
+async function change(button, address) {
   button.disabled = true;
-  const problem = await call(method, address, body);
+  const problem = await call("POST", address);
   say(problem);
   button.disabled = false;
   document.dispatchEvent(new Event("look-again"));
