@@ -46,6 +46,14 @@ def test__budget__dialog__says_what_is_wrong_and_gives_the_focus_back(browser, f
         expect(opener).to_be_focused()
 
         page.keyboard.press("Enter")
+        for name in ("Set budget", "Cancel"):
+            page.keyboard.press("Tab")
+            expect(dialog.get_by_role("button", name=name)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(dialog).to_be_hidden()
+        expect(opener).to_be_focused()
+
+        page.keyboard.press("Enter")
         field.fill("many")
         page.keyboard.press("Enter")
         expect(dialog.get_by_role("alert")).to_contain_text("budget: 'many' is not understood")
