@@ -1,7 +1,9 @@
 """What a user can cause, and the exit code each leads to.
 
-The message of each error is one line: what is wrong, where, and what to do. The command line
-prints that line and ends with ``exit_code``; scripts may rely on both.
+The message of each error is one line: what is wrong, where, and what to do, in words that are right
+for whoever reads it: at a command line, over HTTP, or in Python. What does it at a command line
+alone stands apart, in ``command``. The command line prints both and ends with ``exit_code``;
+scripts may rely on these codes.
 
 ====  =====================================================================================
 code  meaning
@@ -21,9 +23,18 @@ from typing import ClassVar
 
 
 class SearchError(Exception):
-    """Base of every error that a user can cause; its text is one clear line."""
+    """Base of every error that a user can cause; its text is one clear line.
+
+    Args:
+        message: What is wrong, where, and what to do.
+        command: The option or command that does so ("--name NEW"), printed behind the message.
+    """
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str = "", *, command: str = "") -> None:
+        super().__init__(message)
+        self.command = command
 
 
 class RunFailedError(SearchError):

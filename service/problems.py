@@ -58,7 +58,7 @@ class ProblemDocument(BaseModel):
                     "type": "about:blank",
                     "title": "Not Found",
                     "status": 404,
-                    "detail": "there is no study 'demo'; 'search ls' lists the studies",
+                    "detail": "there is no study 'demo'; the list of studies names all",
                     "instance": "/api/v1/studies/demo",
                     "errors": [],
                 }

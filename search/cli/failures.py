@@ -45,7 +45,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     from search.errors import SearchError
 
     if isinstance(error, SearchError):
-        return str(error), error.exit_code
+        return f"{error} ({error.command})" if error.command else str(error), error.exit_code
     if isinstance(error, MixerError):
         return str(error), 2
     if isinstance(error, KeyboardInterrupt):

@@ -159,7 +159,8 @@ def ask_hub(name: HubName) -> None:
     except Exception as error:  # any network failure of whatever HTTP library is underneath
         raise InputError(
             f"data.source {name.dataset!r}: no such file or folder here, and the Hugging Face Hub "
-            f"cannot be reached ({one_line(error)}); give a local file or folder with --data PATH"
+            f"cannot be reached ({one_line(error)}); name a local file or folder",
+            command="--data PATH",
         ) from None
 
 

@@ -166,7 +166,8 @@ class Claims:
         except ValueError as error:
             raise InputError(
                 f"trial {claim.number} waits to be trained but cannot be built any more: {error}; "
-                "install what is missing, or start another study with --name"
+                "install what is missing, or start a study under another name",
+                command="--name NEW",
             ) from None
         seed_index = claim.seed_index or 0
         seed = self.study.seed + seed_index if claim.seed is None else claim.seed

@@ -55,5 +55,6 @@ def refuse_other_data(row: StudyRow, prepared: Prepared) -> None:
     if begun is not None and begun != prepared.fingerprint:
         raise InputError(
             f"study {row.name!r} was begun with other data ({begun[:8]}, now "
-            f"{prepared.fingerprint[:8]}); restore it, or start another study with --name"
+            f"{prepared.fingerprint[:8]}); restore it, or start a study under another name",
+            command="--name NEW",
         )

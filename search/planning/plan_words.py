@@ -107,7 +107,7 @@ def _recall_words(plan: Plan, study: StudySpec) -> str:
     about = duration_words(study.training.steps * plan.dearest.step_s * costs / trial)
     return (
         f"recall check of the pick and of all-attention: {n_runs} x {check.training.steps} steps, "
-        f"about {about} beside the budget; --set recall=false leaves it out"
+        f"about {about} beside the budget; `recall: false` leaves it out"
     )
 
 

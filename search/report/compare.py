@@ -138,7 +138,7 @@ def _shared(sides: SideBySide) -> Section:
         )
     if len(sides.shared) > len(shown):
         hidden = len(sides.shared) - len(shown)
-        lines.append(f"{plural(hidden, 'more architecture')} with --json")
+        lines.append(f"{plural(hidden, 'more architecture')} in the JSON document")
     return Section("In both", header, rows, tuple(lines))
 
 

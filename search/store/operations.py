@@ -91,8 +91,8 @@ def change_state(connection: Connection, study_id: int, wish: Wish) -> Change:
     if after == "running":
         if study.state == "stopped" and wish != "reopened":
             raise InputError(
-                f"study {study.name!r} was stopped for good; 'search resume --stopped' takes it up "
-                "again"
+                f"study {study.name!r} was stopped for good; say that it is to be taken up again",
+                command="search resume --stopped",
             )
         changes = study.state in RESTING
     else:

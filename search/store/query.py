@@ -215,8 +215,8 @@ def json_value(value: Any) -> Any:
 def too_slow(timeout_s: float) -> InputError:
     """The error of a query that ran out of time."""
     return InputError(
-        f"the query took longer than {timeout_s:g} s and was ended; narrow it with WHERE or raise "
-        "the limit"
+        f"the query took longer than {timeout_s:g} s and was ended; narrow it with WHERE",
+        command="or more time with --timeout",
     )
 
 

@@ -98,7 +98,8 @@ def refuse_other_spec(name: str, stored: Any, wanted: Any) -> None:
         raise InputError(
             f"study {name!r} exists with another spec ({shown}"
             + (f"; and {more} more" if more > 0 else "")
-            + "); give the changed one another name with --name"
+            + "); give the changed one another name",
+            command="--name NEW",
         )
 
 
@@ -261,8 +262,11 @@ def find_study(connection: Connection, study: str | int) -> int:
         return found
     names = list(connection.execute(select(Study.name).order_by(Study.id)).scalars())
     near = difflib.get_close_matches(str(study), names, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else "'search ls' lists the studies"
-    raise NothingThereError(f"there is no study {study!r}; {hint}")
+    if near:
+        raise NothingThereError(f"there is no study {study!r}; did you mean {', '.join(near)}?")
+    raise NothingThereError(
+        f"there is no study {study!r}; the list of studies names all", command="search ls"
+    )
 
 
 def all_studies(connection: Connection) -> list[StudyRow]:

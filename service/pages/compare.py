@@ -62,6 +62,7 @@ def _compared(store: Store, board: Board, a: str, b: str) -> dict[str, Any]:
             require_finished(one.answered.answer, one.answered.study)
     except SearchError as error:
         return {"problem": one_line(error)}
+    hrefs = [study_href(study.name, study.id) for study in studies]
     sides = side_by_side(
         (studies[0].name, studies[1].name),
         (first.answered.answer, second.answered.answer),
@@ -70,7 +71,8 @@ def _compared(store: Store, board: Board, a: str, b: str) -> dict[str, Any]:
     )
     return {
         "sections": [_part(section) for section in comparison(sides)],
-        "links": [(study.name, study_href(study.name, study.id)) for study in studies],
+        "links": list(zip((study.name for study in studies), hrefs, strict=True)),
+        "as_json": f"/api/v1{hrefs[0]}/compare/{hrefs[1].rpartition('/')[2]}",
         "pending": not all(reading.is_current for reading in readings),
     }
 

@@ -170,7 +170,7 @@ def resume(
     try:
         return change(store, access, user, study, "reopened" if stopped else "running")
     except InputError as error:
-        raise ProblemError(409, one_line(error)) from None
+        raise ProblemError(409, f"{one_line(error)} (stopped=true)") from None
 
 
 @router.post("/{study}/stop", summary="Stop a study", responses=errors())

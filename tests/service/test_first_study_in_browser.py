@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 from pathlib import Path
+from urllib.parse import urljoin
 
 from browser import expect_settled, opened
 from command import PROGRAM
@@ -116,6 +117,9 @@ def compare(page, rows):
     for name in ("first", "second"):
         row = picks.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
         expect(row.get_by_role("cell").nth(2)).to_have_text(best_of(name, rows)[1])
+    href = page.get_by_role("link", name="Comparison as JSON").get_attribute("href")
+    answer = page.request.get(urljoin(page.url, href)).json()
+    assert answer["studies"] == ["first", "second"]
     expect_settled(page)
 
 

@@ -127,7 +127,7 @@ def test__query__without_end__is_ended(served) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n"
     answer = query(client, endless, timeout_s=3600.0)
     assert answer.status_code == 422
-    assert "0.5 s" in answer.json()["detail"]
+    assert answer.json()["detail"].endswith("longer than 0.5 s and was ended; narrow it with WHERE")
     assert client.get(f"{API}/ready").status_code == 200
 
 

@@ -132,6 +132,27 @@ def test__steering__pause_resume_stop_budget_delete__is_what_the_store_has(fille
         assert [row.name for row in store.studies()] == ["demo"]
 
 
+def test__refusal__that_a_command_line_answers_with_an_option__names_none_over_http(
+    filled: str,
+) -> None:
+    with client_of(filled) as client:
+        client.post(f"{API}/studies", json={"name": "new", "spec": SPEC})
+        other = client.post(f"{API}/studies", json={"name": "new", "spec": {"seed": 5}})
+        client.post(f"{API}/studies/new/stop")
+        stopped = client.post(f"{API}/studies/new/resume")
+        absent = client.get(f"{API}/studies/nobody")
+    for answer, status, way_out in (
+        (other, 409, "give the changed one another name"),
+        (stopped, 409, "(stopped=true)"),
+        (absent, 404, "the list of studies names all"),
+    ):
+        detail = answer.json()["detail"]
+        assert answer.status_code == status
+        assert detail.endswith(way_out)
+        assert "--" not in detail
+        assert "search " not in detail
+
+
 def test__lists__filtered_sorted_and_paged__are_the_rows_of_the_store(filled: str) -> None:
     with client_of(filled) as client, Store.open(filled) as store:
         rows = store.view("trials_flat", "demo")

@@ -1,4 +1,5 @@
 import errno
+import pickle
 import sqlite3
 
 import pytest
@@ -33,6 +34,15 @@ def test__describe__any_error__documented_code(error: BaseException, code: int) 
     assert found in EXIT_CODES
     assert line
     assert "\n" not in line
+
+
+def test__describe__way_out_of_a_command_line__behind_the_message_that_is_right_everywhere() -> (
+    None
+):
+    error = errors.InputError("a is taken; choose another", command="--name NEW")
+    for same in (error, pickle.loads(pickle.dumps(error))):
+        assert describe(same) == ("a is taken; choose another (--name NEW)", 2)
+        assert str(same) == "a is taken; choose another"
 
 
 def test__describe__several_lines__joined_to_one() -> None:

@@ -21,7 +21,7 @@ from search.errors import InputError
 try:
     load_corpus(DataSpec(source="acme/texts"), pathlib.Path(sys.argv[1]))
 except InputError as error:
-    print(error)
+    print(error, error.command)
 """
 
 
@@ -40,7 +40,7 @@ def test__load_corpus__no_network__one_line_that_names_the_local_way_soon(tmp_pa
     assert done.stdout.count("\n") == 1
     assert "acme/texts" in done.stdout
     assert "cannot be reached" in done.stdout
-    assert "--data PATH" in done.stdout
+    assert "name a local file or folder --data PATH" in done.stdout
     assert done.stderr == ""
     # Not a matter of speed: `datasets` alone retries for 23 seconds and more.
     assert time.monotonic() - started < 20

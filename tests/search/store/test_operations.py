@@ -61,8 +61,9 @@ def test__change_state__stopped_study__ends_with_its_trials_until_it_is_reopened
     kinds = [event["kind"] for event in store.events(limit=100, study=study_id)]
     assert kinds.count("trial_stopped") == 2
     assert store.change_state(study_id, "paused").state == "stopped"
-    with pytest.raises(InputError, match="search resume --stopped"):
+    with pytest.raises(InputError, match="stopped for good") as refused:
         store.change_state(study_id, "running")
+    assert refused.value.command == "search resume --stopped"
     assert store.study("demo").state == "stopped"
     assert store.change_state(study_id, "reopened").state == "running"
     assert claim_queued(store, study_id, worker) is None

@@ -45,7 +45,7 @@ def test__ensure_study__other_spec__names_the_paths(store):
     assert "training.steps: 600 -> 900" in message
     assert "seed: 0 -> 3" in message
     assert 'space.choices.1.kind: "sepconv" -> "average"' in message
-    assert "--name" in message
+    assert caught.value.command == "--name NEW"
     assert "\n" not in message
     assert caught.value.exit_code == 2
     assert len(store.studies()) == 1
