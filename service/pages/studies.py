@@ -12,7 +12,7 @@ from search.spec.budget import duration_words
 from service.deps import Reader, StoreDep
 from service.pages.tables import PAGE_SIZE, Column, List, Table, Value, cell, study_href
 from service.pages.templating import render
-from service.pages.words import study_state
+from service.pages.words import study_reason, study_state
 from service.schemas import PageNumber
 from service.studies import page_of_studies
 
@@ -69,7 +69,7 @@ def _row(study: StudyRow) -> tuple[Value, ...]:
     origin = f"from {study.base}, for {study.purpose}" if study.base else ""
     return (
         cell(study.name, href=study_href(study.name, study.id), note=origin),
-        cell(study_state(study), kind="state", note=study.reason or ""),
+        cell(study_state(study), kind="state", note=study_reason(study)),
         study.n_trials,
         study.n_completed,
         study.n_running,

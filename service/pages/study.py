@@ -18,7 +18,7 @@ from service.pages.board import Reading, Shown, board_of
 from service.pages.running import running_now
 from service.pages.tables import Table, Value, cell, from_section, study_href
 from service.pages.templating import render
-from service.pages.words import study_state
+from service.pages.words import study_reason, study_state
 from service.schemas import StudyPath
 from service.studies import find, last_event, state_counts
 from service.users import User
@@ -53,6 +53,7 @@ def frame(store: Store, row: StudyRow, user: User, tab: str) -> dict[str, Any]:
     return {
         "study": row,
         "state": study_state(row),
+        "reason": study_reason(row),
         "facts": _facts(row, states),
         "tab": tab,
         "tabs": _tabs(row, states),
@@ -60,6 +61,7 @@ def frame(store: Store, row: StudyRow, user: User, tab: str) -> dict[str, Any]:
         "base_href": study_href(row.base, 0) if row.base else "",
         "api": study_href(row.name, row.id).replace("/studies/", "/api/v1/studies/", 1),
         "last_event": last_event(store, row.id),
+        "may_steer": user.may("submit"),
         "steps": _steps(row, user),
         "budgets": EXAMPLES,
         "n_failed": sum(states.get(state, 0) for state in ("failed", "diverged")),

@@ -46,12 +46,14 @@ class Table:
         columns: The columns.
         rows: Their cells: text, or what `cell` makes.
         fits: Whether it is as wide as its content, not as the page.
+        about: What its words mean.
     """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...] = ()
     fits: bool = False
+    about: str = ""
 
 
 def cell(

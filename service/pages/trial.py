@@ -24,6 +24,15 @@ from service.studies import find
 router = APIRouter(include_in_schema=False)
 MOST_POINTS = 300
 LIVE_STATES = ("proposed", "queued", "running")
+PROBE_WORDS = (
+    "Whether the network tells contexts apart, by its outputs at tokens that are equal in both. "
+    "`one_edit`: contexts that differ in one token; `half_edits`: in half of them; "
+    "`transposition`: two are swapped. `p_sep`: share of outputs that are separated; `borderline`: "
+    "share hardly so; `d_ctx`: 0 where no context is told apart, 1 where all are; `gap`: distance "
+    "of two outputs (least, 1 % point, median; two at random are about 1 apart). `probe` is "
+    "`one_edit.gap_median`; `positional`: 1 where the order of tokens counts; where it does not, "
+    "`equality_error`: how much outputs differ that should be equal."
+)
 
 
 @router.get("/studies/{study}/trials/{number}")
@@ -124,7 +133,7 @@ def _probes(probes: Mapping[str, Mapping[str, float | None]]) -> Table:
     rows = tuple(
         (name, *(_significant(probes[moment].get(name)) for moment in moments)) for name in names
     )
-    return Table("Probe of contextual mapping", columns, rows, fits=True)
+    return Table("Probe of contextual mapping", columns, rows, fits=True, about=PROBE_WORDS)
 
 
 def _significant(value: float | None) -> str:

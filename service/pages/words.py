@@ -16,6 +16,11 @@ MOODS = {
 }
 TINTS = {letter: f"k{place}" for place, letter in enumerate("ASBMH0LDPF")}
 N_TINTS = len(TINTS)
+REASONS = {
+    "budget": "the budget is used up",
+    "space used up": "nothing is left to train",
+    "failed": "no trial gave a result",
+}
 STEPS = ((60, 1, "second"), (3600, 60, "minute"), (86_400, 3600, "hour"))
 DAY_S = 86_400
 A_MONTH_S = 31 * DAY_S
@@ -71,6 +76,12 @@ def study_state(study: StudyRow) -> str:
     if study.state == "running" and not study.n_running:
         return "idle"
     return study.state
+
+
+def study_reason(study: StudyRow) -> str:
+    """Why a study is in its state, in words; empty where it needs no reason."""
+    reason = study.reason or ""
+    return REASONS.get(reason, reason)
 
 
 def ticks(text: str) -> Markup:

@@ -5,12 +5,15 @@ from html.parser import HTMLParser
 
 import pytest
 import store_factory as factory
+from probed import VOCABULARY, encoder_of, random_contexts
 from served import client_of, make_token
 
+from search.probe import probe
 from search.spec.study import StudySpec
 from search.store.repo import Store
 from service.pages.login import own_path
 from service.pages.tables import List
+from service.pages.trial import PROBE_WORDS
 from service.pages.words import ago
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -288,10 +291,21 @@ def test__login__next_of_another_site__the_first_page(path):
     assert own_path(path) == "/studies"
 
 
+@pytest.mark.parametrize("positions", ["learned", "none"])
+def test__trial__readings_of_the_probe__every_name_is_explained(positions):
+    encoder = encoder_of("average", positions=positions, d_model=16, max_seq_len=12)
+    readings = probe(encoder, random_contexts(24, 12), VOCABULARY, seed=0).readings
+    parts = {part for name in readings for part in name.split(".")}
+    words = {"gap" if part.startswith("gap_") else part for part in parts}
+    assert {word for word in words if f"`{word}`" not in PROBE_WORDS} == set()
+
+
 def test__reader__pages__offer_nothing_that_changes(filled):
     token = make_token(filled, "read")
     with client_of(filled, token=token) as client:
-        assert not [b for b in settled(client, "/studies/demo").all("button") if "data-call" in b]
+        page = settled(client, "/studies/demo")
+        assert not [b for b in page.all("button") if {"data-call", "data-budget"} & b.keys()]
+        assert not page.all("dialog")
         assert client.get("/submit").status_code == 403
 
 

@@ -30,6 +30,21 @@ def test__login__token_in_the_form__cookie_that_scripts_cannot_read(browser, fil
         assert store.study("demo").state == "paused"
 
 
+def test__budget__of_a_study_that_has_ended__lets_it_go_on(browser, filled):
+    with Store.open(filled) as store:
+        store.set_study_state(store.study("demo").id, "completed", "budget")
+    with server_of(filled) as (address, _), opened(browser) as page:
+        page.goto(f"{address}/studies/demo/leaderboard")
+        expect(page.get_by_text("completed: the budget is used up")).to_be_visible()
+        expect(page.get_by_role("button", name="Pause")).to_be_hidden()
+        page.get_by_role("button", name="Budget", exact=True).click()
+        page.get_by_role("dialog").get_by_label("All in all").fill("50")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("demo idle")
+    with Store.open(filled) as store:
+        assert (store.study("demo").state, store.study("demo").budget) == ("running", "50")
+
+
 def test__budget__dialog__says_what_is_wrong_and_gives_the_focus_back(browser, filled):
     with server_of(filled) as (address, _), opened(browser, dark=True, told=("422",)) as page:
         page.goto(f"{address}/studies/demo")
