@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urljoin
 
-from browser import expect_settled, opened
+from browser import expect_settled, opened, violations
 from command import PROGRAM
 from playwright.sync_api import expect
 from served import server_of
@@ -56,6 +56,7 @@ def submit(page, address, study, name):
     as_text = page.get_by_label("The same study as a file")
     as_text.fill(json.dumps(study | {"tolerence": 0.1}))
     expect(page.get_by_role("alert")).to_contain_text("line 1: tolerence")
+    assert violations(page) == []
     as_text.fill(json.dumps(study))
     page.get_by_label("Name;").fill(name)
     page.get_by_label("Budget:").fill("3")
@@ -70,6 +71,7 @@ def submit(page, address, study, name):
     expect(send).to_be_disabled()
     expect(page.get_by_role("heading", name="What the budget buys")).to_be_visible()
     expect(page.locator("#planned")).to_contain_text("3 trials")
+    assert violations(page) == []
     send.click()
     page.wait_for_url(f"**/studies/{name}")
 
@@ -81,8 +83,10 @@ def watch_to_the_end(page, url):
     with subprocess.Popen(worker, stderr=subprocess.DEVNULL) as process:
         running = page.get_by_role("region", name="Running now")
         expect(running.get_by_role("progressbar").first).to_be_visible(timeout=300_000)
+        assert violations(page) == []
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text("first completed", timeout=300_000)
+        expect(page.get_by_role("button", name="Budget")).to_be_visible()  # for more trials
         expect(page.locator("#answer strong")).to_contain_text("the best stack found is")
         expect_settled(page)
         assert process.wait(60) == 0
@@ -120,6 +124,7 @@ def compare(page, rows):
     href = page.get_by_role("link", name="Comparison as JSON").get_attribute("href")
     answer = page.request.get(urljoin(page.url, href)).json()
     assert answer["studies"] == ["first", "second"]
+    assert violations(page) == []
     expect_settled(page)
 
 

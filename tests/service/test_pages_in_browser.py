@@ -14,6 +14,7 @@ PATHS = (
     "/compare",
     "/query?sql=SELECT%20code,%20mean%20FROM%20leaderboard",
     "/mixers",
+    "/mixers/sepconv",
     "/submit",
     "/login",
 )
