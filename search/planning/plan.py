@@ -17,6 +17,7 @@ from search.errors import InputError, NothingThereError
 from search.phases import left_out, n_runs, quotas
 from search.phases.finalists import repeats_of_first
 from search.phases.rungs import cost_in_trials
+from search.planning.space_route import SpaceRoute, space_route
 from search.planning.stack_costs import StackCost, cost_of, extremes
 from search.rows import Phase, TrialRow
 from search.spec.baselines import baselines
@@ -54,6 +55,7 @@ class Plan:
         smallest_effect: Smallest difference that can be proved; None with too few repeats.
         repeats_for_tolerance: Repeats per side that would prove a difference of the tolerance; None
             where no number in reach would.
+        route: What the architectures of the space let tokens see.
     """
 
     study: str
@@ -70,6 +72,7 @@ class Plan:
     degrees: int
     smallest_effect: float | None
     repeats_for_tolerance: int | None
+    route: SpaceRoute
 
     @property
     def speed_ratio_flops(self) -> float:
@@ -155,6 +158,7 @@ def make_plan(
         degrees=degrees,
         smallest_effect=smallest_effect(sigma, repeats),
         repeats_for_tolerance=runs_needed(sigma, sigma, study.tolerance, FIRST_LEVEL),
+        route=space_route(study),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from search.followups.recall_check import flops_of_check, is_wanted, reference_stack
@@ -12,14 +13,17 @@ from search.spec.listed import is_listed, n_stacks, n_trainings, seeds_of
 from search.spec.recall import short_recall
 from search.spec.space import Space
 from search.spec.sweep import Sweep
+from search.store.routes import sees_words, unseen_words
 from search.wording import scaled, time_text
 
 if TYPE_CHECKING:
     from search.planning.plan import Plan
+    from search.planning.space_route import SpaceRoute
     from search.planning.stack_costs import StackCost
     from search.spec.study import StudySpec
 
 MEGABYTE = 1e6
+LARGEST_WRITTEN = 10**9
 
 
 def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
@@ -45,6 +49,7 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
             f"{n_stacks(study)} architectures x {seeds_of(study)} seeds, seed by seed: the run "
             f"ends after {n_trainings(study)} trials"
         )
+    lines.append(space_route_words(plan.route, study.sizes.max_seq_len))
     if plan.left_out:
         lines.append(f"baselines left out: {', '.join(plan.left_out)}")
     if (sweep := Sweep.of(study)) is not None:
@@ -71,6 +76,34 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
     if is_wanted(study) and plan.phases["confirm"]:
         lines.append(_recall_words(plan, study))
     return lines
+
+
+def space_route_words(route: SpaceRoute, seq_len: int) -> str:
+    """Says in how many architectures all tokens meet, after how many layers, and where fewest do.
+
+    Args:
+        route: What was counted.
+        seq_len: Tokens of the study's input.
+    """
+    looked_at = "" if route.n_tokens == seq_len else f" of the first {route.n_tokens} tokens"
+    beginning = f"route{looked_at}:"
+    if route.problem:
+        return f"{beginning} unknown, {route.problem}; see 'search mixers route STACK'"
+    whole, sees = count_text(route.architectures), sees_words(causal=route.causal)
+    if route.full_after is None:
+        words = f"{sees} in none of {whole} architectures"
+    else:
+        is_all = route.full == route.architectures > 1
+        some = "all" if is_all else f"{count_text(route.full)} of"
+        after = f"{span(*route.full_after)} layer{'' if route.full_after == (1, 1) else 's'}"
+        words = f"{sees} in {some} {whole} architectures, after {after}"
+    least = f"; in {route.least} {unseen_words(route.route)}" if route.least else ""
+    return f"{beginning} {words}{least}"
+
+
+def count_text(n: int) -> str:
+    """Writes a count that may be too large for a float."""
+    return f"{n:,}" if n < LARGEST_WRITTEN else f"{Decimal(n):.2e}"
 
 
 def sweep_words(sweep: Sweep, n_runs: int) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from search.wording import plural
+
 if TYPE_CHECKING:
     from mixers.base import TokenMixer
     from mixers.spec import EncoderSpec
@@ -155,5 +157,9 @@ def route_words(route: Mapping[str, Any] | None) -> str:
     layers = route["full_after"]
     if layers is None:
         return unseen_words(route)
-    sees = "every token sees all before it" if route["causal"] else "every token sees every other"
-    return f"{sees} after {layers} layer{'' if layers == 1 else 's'}"
+    return f"{sees_words(causal=route['causal'])} after {plural(layers, 'layer')}"
+
+
+def sees_words(*, causal: bool) -> str:
+    """Says that all is seen that may be."""
+    return "every token sees all before it" if causal else "every token sees every other"
