@@ -112,8 +112,13 @@ def candidate_words(answer: Answer) -> str:
 
 
 def role_words(role: str) -> str:
-    """A baseline's role as people read it: ``uniform:bproj`` -> ``uniform bproj``."""
-    return role.replace("_", " ").replace(":", " ")
+    """A baseline's role as people read it: ``cheap_short`` -> ``cheap short``.
+
+    What follows a colon is a mixer as people type it: ``uniform:hardmax_shift`` -> ``uniform
+    hardmax_shift``.
+    """
+    name, _, notation = role.partition(":")
+    return f"{name.replace('_', ' ')} {notation}".rstrip()
 
 
 def duration_or_nothing(seconds: float | None) -> str:

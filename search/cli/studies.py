@@ -205,8 +205,10 @@ def _state(study: "StudyRow") -> str:
 
 def _remark(row: "TrialRow") -> str:
     """Why a trial failed, what it stands for, or where its result came from."""
+    from search.wording import role_words
+
     if row.state == "completed":
-        known = (row.role or "").replace("_", " ").replace(":", " ")
+        known = role_words(row.role or "")
         return f"{known} (reused)".strip() if row.reused_from is not None else known
     return row.error or row.reason or ""
 

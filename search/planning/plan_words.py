@@ -14,7 +14,7 @@ from search.spec.recall import short_recall
 from search.spec.space import Space
 from search.spec.sweep import Sweep
 from search.store.routes import sees_words, unseen_words
-from search.wording import scaled, time_text
+from search.wording import role_words, scaled, time_text
 
 if TYPE_CHECKING:
     from search.planning.plan import Plan
@@ -51,7 +51,7 @@ def plan_lines(plan: Plan, study: StudySpec) -> list[str]:
         )
     lines.append(space_route_words(plan.route, study.sizes.max_seq_len))
     if plan.left_out:
-        lines.append(f"baselines left out: {', '.join(plan.left_out)}")
+        lines.append(f"baselines left out: {', '.join(map(role_words, plan.left_out))}")
     if (sweep := Sweep.of(study)) is not None:
         lines.append(sweep_words(sweep, plan.phases.get("recipe", 0)))
     if study.rungs and plan.phases["search"]:

@@ -219,7 +219,7 @@ def _no_pick(answer: Answer) -> str:
 
 def _make_up(pick: Leader, answer: Answer) -> str:
     """How much attention a stack has, in words."""
-    name = kind_of(answer.question.reference).replace("_", " ")
+    name = kind_of(answer.question.reference)
     layers = "its one layer" if pick.n_layers == 1 else f"all its {pick.n_layers} layers"
     if not pick.n_cheap:
         return f"{name} in {layers}"
@@ -231,7 +231,7 @@ def _make_up(pick: Leader, answer: Answer) -> str:
 
 def _first_kind(pick: Leader) -> str:
     first = pick.notation.split(",", 1)[0].split("*", 1)[0]
-    return kind_of(first).replace("_", " ")
+    return kind_of(first)
 
 
 def _not_held(answer: Answer) -> str:

@@ -138,7 +138,7 @@ def test__plan_lines__a_plan__states_assumptions_and_what_can_be_proved():
         "4.00 by FLOPs (a guide), 2.00 as measured",
         "route: every token sees every other in 624 of 625 architectures, after 1 to 4 layers; "
         "in sepconv*4 0.29% of the pairs of tokens never see each other, the nearest of them 61",
-        "baselines left out: uniform:hardmax_shift, reference_learned_positions",
+        "baselines left out: uniform hardmax_shift, reference learned positions",
         "noise of repeats 0.02 nats, assumed equal to the tolerance",
         "4 repeats a side can prove a difference of 0.062 nats or more",
         "tolerance (0.02 nats) needs 24 repeats a side",
