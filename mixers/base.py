@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from mixers.config import MixerConfig, MixerTraits
@@ -85,6 +86,25 @@ class TokenMixer(nn.Module, ABC, Generic[ConfigT]):
         return band(seq_len, side, 0 if causal else side)
 
     @classmethod
+    def declared_connections(cls, config: ConfigT, *, seq_len: int, causal: bool = False) -> Tensor:
+        """Return `connections`, looked at.
+
+        Raises:
+            MixerError: They are no (N, N) bool tensor.
+        """
+        found = cls.connections(config, seq_len=seq_len, causal=causal)
+        if not isinstance(found, Tensor):
+            got = type(found).__name__
+        elif found.shape != (seq_len, seq_len) or found.dtype != torch.bool:
+            got = f"{tuple(found.shape)} {found.dtype}"
+        else:
+            return found
+        raise MixerError(
+            f"connections() of mixer {config.kind!r} must give a ({seq_len}, {seq_len}) bool "
+            f"tensor, got {got}"
+        )
+
+    @classmethod
     @abstractmethod
     def flops(cls, config: ConfigT, *, d_model: int, seq_len: int) -> int:
         """Return the FLOPs (2 x MAC) of one forward of one sequence, by the definition.
@@ -123,6 +143,41 @@ def kind_of(cls: type) -> str:
     if len(kinds) != 1 or not isinstance(kinds[0], str):
         raise TypeError(f'{config_type.__name__}.kind must be a Literal of one name: Literal["x"]')
     return kinds[0]
+
+
+def default_config(cls: type[TokenMixer[Any]]) -> MixerConfig | None:
+    """Return what a mixer's kind alone gives, or None where a setting must be given.
+
+    Raises:
+        pydantic.ValidationError: A default is no valid value.
+    """
+    fields = cls.config_type.model_fields.items()
+    if any(field.is_required() for name, field in fields if name != "kind"):
+        return None
+    return cls.config_type.model_validate({"kind": kind_of(cls)})
+
+
+def flaw_of(cls: type[TokenMixer[Any]]) -> str | None:
+    """Return what is wrong with a mixer's config or its claims, or None.
+
+    Whatever lists or describes mixers reads both, and one that fails there would fail for all.
+    """
+    part = "the JSON Schema of its config"
+    try:
+        cls.config_type.model_json_schema()
+        part = "its default config"
+        config = default_config(cls)
+        part = "traits() of its default config"
+        traits = None if config is None else cls.traits(config)
+    except ValidationError as error:
+        from mixers.explain import explain
+
+        return f"{part} is not valid: {'; '.join(explain(error, cls.config_type))}"
+    except Exception as error:  # whatever a plugin's code raises
+        return f"{part} fails: {type(error).__name__}: {' '.join(str(error).split())}"
+    if config is not None and not isinstance(traits, MixerTraits):
+        return f"{part} gives {type(traits).__name__}, not MixerTraits"
+    return None
 
 
 def zero_padding(x: Tensor, mask: Tensor | None) -> Tensor:

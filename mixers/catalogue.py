@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from mixers.config import MixerConfig, MixerTraits
 from mixers.errors import SpecError
 from mixers.explain import explain
-from mixers.registry import config_kind, mixer_registry
+from mixers.registry import mixer_registry
 from mixers.union import AnyMixer
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ def available() -> dict[str, MixerInfo]:
 
 def default_traits(plugin: "type[TokenMixer[Any]]") -> MixerTraits | None:
     """Return the claims of a mixer's default config, or None if it has no default."""
-    fields = plugin.config_type.model_fields.items()
-    if any(field.is_required() for name, field in fields if name != "kind"):
-        return None
-    return plugin.traits(plugin.config_type.model_validate({"kind": config_kind(plugin)}))
+    from mixers.base import default_config
+
+    config = default_config(plugin)
+    return None if config is None else plugin.traits(config)
 
 
 def mixer_config(config: MixerConfig | dict[str, Any] | str) -> MixerConfig:

@@ -71,6 +71,9 @@ def left_out(field: FieldInfo, value: Any) -> bool:
 class MixerConfig(FrozenModel):
     """Base of every mixer's config; a subclass sets `kind: Literal["..."]` and its own fields."""
 
+    # A default that is no valid value would build a mixer that no stored spec gives back.
+    model_config = ConfigDict(validate_default=True)
+
     kind: str
 
     def resolve(self, *, d_model: int, max_seq_len: int) -> Self:

@@ -61,6 +61,7 @@ class Registry(Generic[PluginT]):
         contract: Returns the base class; called at first use, so that a registry costs no import.
         noun: What a plugin is called in messages.
         unknown_error: Raised for a name that nothing is registered under.
+        flaw_of: Returns what is wrong with a class that has all its parts, or None.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class Registry(Generic[PluginT]):
         contract: Callable[[], type[PluginT]],
         noun: str = "plugin",
         unknown_error: type[ValueError] = UnknownMixerError,
+        flaw_of: Callable[[type[PluginT]], str | None] | None = None,
     ) -> None:
         self.group = group
         self.noun = noun
         self.contract = contract
         self.unknown_error = unknown_error
+        self.flaw_of = flaw_of
         self.generation = 0
         self.lock = threading.RLock()
         self.found: tuple[Entry[PluginT], ...] | None = None
@@ -201,7 +204,7 @@ class Registry(Generic[PluginT]):
         named = config_kind(plugin)
         if named is not None and named != kind:
             return f"its config says kind {named!r}, the entry point says {kind!r}"
-        return None
+        return None if self.flaw_of is None else self.flaw_of(plugin)
 
 
 def name_refusal(point: EntryPoint, claims: list[EntryPoint]) -> str | None:
@@ -335,6 +338,13 @@ def token_mixer() -> "type[TokenMixer[Any]]":
     return TokenMixer
 
 
+def mixer_flaw(plugin: "type[TokenMixer[Any]]") -> str | None:
+    """Return what is wrong with a mixer's config or claims, which every table and spec reads."""
+    from mixers.base import flaw_of
+
+    return flaw_of(plugin)
+
+
 mixer_registry: "Registry[TokenMixer[Any]]" = Registry(
-    "mixers.v1", contract=token_mixer, noun="mixer"
+    "mixers.v1", contract=token_mixer, noun="mixer", flaw_of=mixer_flaw
 )

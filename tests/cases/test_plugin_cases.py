@@ -12,6 +12,10 @@ BROKEN = {
     "broken-mixers.no_mixer": "is not a subclass of mixers.base.TokenMixer",
     "broken-mixers.no_forward": "NoForward lacks forward",
     "broken-mixers.other_kind": "'broken-mixers.something'",
+    "broken-mixers.no_claims": "traits() of its default config fails: KeyError: 'no such claim'",
+    "broken-mixers.other_claims": "traits() of its default config gives dict, not MixerTraits",
+    "broken-mixers.bad_default": "its default config is not valid: width: Input should be",
+    "broken-mixers.no_schema": "the JSON Schema of its config fails: PydanticInvalidForJsonSchema",
 }
 
 LIST = """

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from mixers import MixerConfig, TokenMixer
 
 
@@ -34,3 +36,54 @@ class OtherKind(NoForward):
 
     def forward(self, x, mask=None):
         return x
+
+
+class Whole(NoForward):
+    """Has all its parts."""
+
+    def forward(self, x, mask=None):
+        return x
+
+
+class NoClaimsConfig(MixerConfig):
+    kind: Literal["broken-mixers.no_claims"] = "broken-mixers.no_claims"
+
+
+class NoClaims(Whole):
+    config_type = NoClaimsConfig
+
+    @classmethod
+    def traits(cls, config):
+        return {}["no such claim"]
+
+
+class OtherClaimsConfig(MixerConfig):
+    kind: Literal["broken-mixers.other_claims"] = "broken-mixers.other_claims"
+
+
+class OtherClaims(Whole):
+    config_type = OtherClaimsConfig
+
+    @classmethod
+    def traits(cls, config):
+        return {"reach": 0}
+
+
+class BadDefaultConfig(MixerConfig):
+    kind: Literal["broken-mixers.bad_default"] = "broken-mixers.bad_default"
+    width: int = "seven"
+
+
+class BadDefault(Whole):
+    config_type = BadDefaultConfig
+
+
+class NoSchemaConfig(MixerConfig):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    kind: Literal["broken-mixers.no_schema"] = "broken-mixers.no_schema"
+    of: Whole | None = None
+
+
+class NoSchema(Whole):
+    config_type = NoSchemaConfig

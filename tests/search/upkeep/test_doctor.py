@@ -155,7 +155,7 @@ def test__mixers_found__broken_plugin__named_with_the_reason(
     mixer_registry.reset()
     assert (findings[0].status, "attention" in findings[0].detail) == ("ok", True)
     wrong = [finding for finding in findings if finding.status == "wrong"]
-    assert len(wrong) == 6
+    assert len(wrong) == 10
     assert any("no licence for this machine" in finding.detail for finding in wrong)
     assert {finding.advice for finding in wrong} == {"repair or uninstall broken-mixers"}
 
