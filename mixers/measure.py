@@ -75,11 +75,16 @@ class Card:
         """One line per ratio that is out of the usual; none for a mixer that does nothing."""
         low, high = USUAL
         return [
-            f"{name} at initialisation is {ratio:.2g} times attention's (usual: 1/3 to 3): under "
-            "one learning rate this mixer starts at another scale"
+            f"{name} at initialisation is {times(ratio)} times attention's (usual: 1/3 to 3): "
+            "under one learning rate this mixer starts at another scale"
             for name, ratio in self.ratios.items()
             if ratio and not low <= ratio <= high
         ]
+
+
+def times(ratio: float) -> str:
+    """Write a ratio with two digits, large ones without an exponent."""
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:.0f}"
 
 
 def measure(
@@ -89,7 +94,7 @@ def measure(
 
     Args:
         config: `{"kind": ...}`, a bare name, or a config.
-        d_model: Features; the conformance checks use 16.
+        d_model: Features; the conformance checks choose their own.
         seq_len: Tokens.
 
     Raises:

@@ -51,7 +51,7 @@ def parse_architecture(text: str) -> tuple[MixerConfig, ...]:
         try:
             config = adapter.validate_json(json.dumps(document))
         except ValidationError as error:
-            lines = "; ".join(explain(error, AnyMixer))
+            lines = "; ".join(line.removeprefix("document: ") for line in explain(error, AnyMixer))
             raise SpecError(f"{text[start:at].strip()!r}: {lines}") from None
         layers += [config] * times
         rest = text[at:].lstrip()

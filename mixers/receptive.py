@@ -12,6 +12,8 @@ from mixers.spec import EncoderSpec
 
 LONGEST = 512
 """Tokens looked at by default in a longer encoder."""
+MOST = 8192
+"""Tokens that can be looked at: tables of so many squared take a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +99,11 @@ def route(spec: EncoderSpec, *, n_tokens: int | None = None, repeated: bool = Tr
             seen in one pass counts as never.
 
     Raises:
-        MixerError: No token, or more than a mixer of the stack is bound to.
+        MixerError: No token, more than 8192, or more than a mixer of the stack is bound to.
     """
     tokens = min(spec.max_seq_len, LONGEST) if n_tokens is None else n_tokens
-    if tokens < 1:
-        raise MixerError(f"n_tokens must be at least 1, not {tokens}")
+    if not 1 <= tokens <= MOST:
+        raise MixerError(f"n_tokens must be from 1 to {MOST}, not {tokens}")
     layers = [layer_connections(spec, layer, tokens) for layer in range(spec.n_layers)]
     until = arrival(layers, most=None if repeated else len(layers))
     wanted = torch.ones(tokens, tokens, dtype=torch.bool)
@@ -129,7 +131,7 @@ def layer_connections(spec: EncoderSpec, layer: int, tokens: int) -> Tensor:
             f"layer {layer}: {config.kind} is bound to max_seq_len {spec.max_seq_len}, "
             f"got {tokens} tokens"
         )
-    return mixer_type.connections(config, seq_len=tokens, causal=spec.causal)
+    return mixer_type.declared_connections(config, seq_len=tokens, causal=spec.causal)
 
 
 def arrival(layers: list[Tensor], *, most: int | None = None) -> Tensor:

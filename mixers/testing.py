@@ -10,8 +10,10 @@ In a test suite of pytest, one test per check:
         check()
 """
 
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -35,6 +37,9 @@ __all__ = [
     "influence",
     "parametrize_with_checks",
 ]
+
+WIDEST = 256
+"""Features up to which a width is looked for that suits a config."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +95,24 @@ class Check:
                 self.subject.label,
                 f"{self.name} can be measured",
                 f"{type(error).__name__}: {error}",
-                "see the traceback above this one",
+                raised_at(error, self.subject.mixer_type),
             ) from error
+
+
+def raised_at(error: Exception, mixer_type: type) -> str:
+    """Say where an error came from: the last line of the mixer's own module, else the last."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    own = [frame for frame in frames if frame[0].f_globals["__name__"] == mixer_type.__module__]
+    frame, line = (own or frames)[-1]
+    code = frame.f_code
+    return f"raised in {code.co_name} at {Path(code.co_filename).name}, line {line}"
 
 
 def check_mixer(
     mixer: "str | type[TokenMixer[Any]]",
     configs: Sequence[MixerConfig | Mapping[str, Any]] | None = None,
     *,
-    d_model: int = 16,
+    d_model: int | None = None,
     seq_len: int = 12,
     expected_failures: Mapping[str, str] | None = None,
 ) -> list[str]:
@@ -107,7 +121,7 @@ def check_mixer(
     Args:
         mixer: A registered kind, or a mixer class.
         configs: Configs to measure; by default the one that `{"kind": ...}` alone gives.
-        d_model: Features per token, to be chosen so that the configs fit.
+        d_model: Features per token; by default 16, or the next number that a config fits.
         seq_len: Tokens of the test inputs.
         expected_failures: {name of a check: reason}; it is an error if such a check passes.
 
@@ -116,7 +130,7 @@ def check_mixer(
 
     Raises:
         ConformanceError: With the claim, the measurement and a counterexample.
-        MixerError: The mixer is unknown, or an expected failure names no check.
+        MixerError: As `checks`.
     """
     made = []
     for check in checks(
@@ -135,11 +149,16 @@ def checks(
     mixer: "str | type[TokenMixer[Any]]",
     configs: Sequence[MixerConfig | Mapping[str, Any]] | None = None,
     *,
-    d_model: int = 16,
+    d_model: int | None = None,
     seq_len: int = 12,
     expected_failures: Mapping[str, str] | None = None,
 ) -> list[Check]:
-    """Return the checks that `check_mixer` makes, for one test each; arguments as there."""
+    """Return the checks that `check_mixer` makes, for one test each; arguments as there.
+
+    Raises:
+        MixerError: The mixer is unknown or lacks a part, a config does not fit the sizes of the
+            measurement, or an expected failure names no check.
+    """
     known = dict(expected_failures or {})
     unknown = sorted(set(known) - set(CHECKS))
     if unknown:
@@ -168,11 +187,13 @@ def parametrize_with_checks(
 def subjects(
     mixer: "str | type[TokenMixer[Any]]",
     configs: Sequence[MixerConfig | Mapping[str, Any]] | None,
-    d_model: int,
+    d_model: int | None,
     seq_len: int,
 ) -> Iterator[Subject]:
     """Yield one subject per config."""
     mixer_type = mixer_registry.load(mixer) if isinstance(mixer, str) else mixer
+    if missing := sorted(getattr(mixer_type, "__abstractmethods__", ())):
+        raise MixerError(f"{mixer_type.__name__} lacks {', '.join(missing)}; a mixer has them all")
     for config in [{}] if configs is None else configs:
         if isinstance(config, MixerConfig):
             valid = config
@@ -180,4 +201,22 @@ def subjects(
             valid = mixer_config({"kind": mixer, **config})
         else:
             valid = mixer_type.config_type.model_validate_json(to_json(dict(config)))
-        yield Subject(mixer_type, valid, d_model, seq_len)
+        widths = range(16, WIDEST + 1) if d_model is None else (d_model,)
+        tried = [Subject(mixer_type, valid, width, seq_len) for width in widths]
+        fitting = next((subject for subject in tried if misfit(subject) is None), None)
+        if fitting is None:
+            raise SpecError(
+                f"{misfit(tried[0])}; this is about the sizes of the measurement: choose others, "
+                "with d_model and seq_len"
+            )
+        yield fitting
+
+
+def misfit(subject: Subject) -> str | None:
+    """Return which setting rules out the sizes of the measurement, or None."""
+    sizes = {"d_model": subject.d_model, "max_seq_len": subject.longest}
+    try:
+        problems = list(subject.config.resolve(**sizes).conflicts(**sizes))
+    except Exception:  # whatever a plugin's code raises: each check will say it
+        return None
+    return next((f"{subject.kind}.{field}: {text}" for field, text in problems), None)

@@ -153,7 +153,7 @@ def check_far(subject: Subject, *, causal: bool) -> None:
 def connections_of(subject: Subject, n: int, *, causal: bool) -> Tensor:
     """Return which tokens each output may see, (n, n) bool, as the mixer declares it."""
     config = subject.config.resolve(d_model=subject.d_model, max_seq_len=n)
-    return subject.mixer_type.connections(config, seq_len=n, causal=causal)
+    return subject.mixer_type.declared_connections(config, seq_len=n, causal=causal)
 
 
 def is_overridden(subject: Subject) -> bool:

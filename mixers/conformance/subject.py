@@ -49,6 +49,11 @@ class Subject:
         changed = self.config.model_dump(exclude_defaults=True, exclude={"kind"})
         return ",".join([self.kind, *(f"{name}={value}" for name, value in changed.items())])
 
+    @property
+    def longest(self) -> int:
+        """What the mixer is built for unless a check asks for more."""
+        return self.max_seq_len or 2 * self.seq_len
+
     def build(
         self, *, causal: bool = False, seed: int = 0, max_seq_len: int | None = None
     ) -> TokenMixer[Any]:
@@ -58,7 +63,7 @@ class Subject:
             mixer = self.mixer_type(
                 self.config,
                 d_model=self.d_model,
-                max_seq_len=max_seq_len or self.max_seq_len or 2 * self.seq_len,
+                max_seq_len=max_seq_len or self.longest,
                 causal=causal,
             )
             mixer = mixer.double().eval()

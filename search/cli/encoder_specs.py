@@ -70,6 +70,11 @@ def is_file(text: str) -> bool:
     return path.suffix.lower() in FILE_ENDINGS or path.is_file()
 
 
+def is_notation(text: str) -> bool:
+    """Whether a text has settings, a count or several layers, as no bare name has."""
+    return any(mark in text for mark in "(*,")
+
+
 def preset_named(text: str) -> str | None:
     """Return the preset that a text names, or None: a mixer of the same name comes first."""
     from mixers.errors import MixerError

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from search.cli.encoder_specs import is_notation
 from search.cli.options import JsonOption
 from search.cli.output import print_json, write
 
@@ -85,9 +86,11 @@ def checks_of(name: str) -> "list[Check]":
         except ValidationError as error:
             lines = "; ".join(explain(error, mixer.config_type))
             raise InputError(f"{name} cannot be built from its kind alone: {lines}") from None
-    if "(" in name:
+    if is_notation(name):
         return [
-            check for config in parse_architecture(name) for check in checks(config.kind, [config])
+            check
+            for config in dict.fromkeys(parse_architecture(name))
+            for check in checks(config.kind, [config])
         ]
     mixer_registry.get(name)
     return checks(name)
@@ -110,8 +113,9 @@ def class_of(name: str) -> "type[TokenMixer[Any]]":
     try:
         module = import_module(module_name)
     except (Exception, SystemExit) as error:
+        advice = "; name the module, without .py" if module_name.endswith(".py") else ""
         raise InputError(
-            f"{name}: cannot import {module_name!r}: {type(error).__name__}: {error}"
+            f"{name}: cannot import {module_name!r}: {type(error).__name__}: {error}{advice}"
         ) from None
     finally:
         sys.path.remove("")

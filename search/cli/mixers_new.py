@@ -44,14 +44,16 @@ def new_mixer(
         str,
         typer.Argument(
             metavar="NAME",
-            help="<distribution>.<mixer>, such as acme-mixers.blend; a bare name gets a "
-            "distribution of its own.",
+            help="DISTRIBUTION.MIXER, such as acme-mixers.blend; a bare name gets a distribution "
+            "of its own.",
         ),
     ],
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FOLDER", help="Where to write; ./<distribution> if left out."
+            "--out",
+            metavar="FOLDER",
+            help="Where to write; by default a folder named as the distribution.",
         ),
     ] = None,
 ) -> None:
@@ -79,7 +81,7 @@ def names_of(name: str) -> PackageNames:
     found = NAME.fullmatch(name)
     if found is None or keyword.iskeyword(found["mixer"]):
         raise InputError(
-            f"{name!r}: a new mixer is called <distribution>.<mixer> in small letters, digits, '-' "
+            f"{name!r}: a new mixer is called DISTRIBUTION.MIXER in small letters, digits, '-' "
             "(distribution) and '_' (mixer), such as acme-mixers.blend"
         )
     mixer = found["mixer"]

@@ -32,7 +32,11 @@ def route_stack(
     tokens: Annotated[
         int | None,
         typer.Option(
-            "--tokens", min=1, metavar="N", help="Tokens to look at; max_seq_len, at most 512."
+            "--tokens",
+            min=1,
+            max=8192,
+            metavar="N",
+            help="Tokens to look at; by default max_seq_len, at most 512.",
         ),
     ] = None,
     d_model: Annotated[

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from search.cli.encoder_specs import preset_named
+from search.cli.encoder_specs import is_notation, preset_named
 from search.cli.mixers_card import amount, card_document, card_text
 from search.cli.mixers_draw import draw
 from search.cli.mixers_preset import preset_document, preset_text
@@ -88,7 +88,7 @@ def mixer_named(name: str) -> tuple[Any, "MixerConfig | None"]:
     from mixers.registry import mixer_registry
     from search.errors import InputError
 
-    if "(" in name:
+    if is_notation(name):
         configs = parse_architecture(name)
         if len(configs) > 1:
             raise InputError(f"{name!r} has {len(configs)} layers; name one")

@@ -29,7 +29,7 @@ def plot(
             "--output",
             metavar="FILE",
             help="A page (.html, any number of figures, needs no network) or a picture "
-            "(.png, .svg, .pdf, one figure); <study>.html by default.",
+            "(.png, .svg, .pdf, one figure); STUDY.html by default.",
         ),
     ] = None,
 ) -> None:

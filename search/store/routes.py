@@ -78,7 +78,7 @@ def route_document(spec: EncoderSpec) -> dict[str, Any]:
 def layer_seen(mixer_type: type[TokenMixer[Any]], config: str, n_tokens: int, causal: bool) -> Seen:
     """Returns what a mixer declares to see; asked once for each config, given as JSON."""
     read = mixer_type.config_type.model_validate_json(config)
-    table = mixer_type.connections(read, seq_len=n_tokens, causal=causal).tolist()
+    table = mixer_type.declared_connections(read, seq_len=n_tokens, causal=causal).tolist()
     return tuple(sum(1 << i for i, sees in enumerate(row) if sees) for row in table)
 
 

@@ -220,3 +220,56 @@ def test__expected_failure__of_no_check__names_the_checks():
 def test__unknown_kind__suggests_the_nearest():
     with pytest.raises(mixers.UnknownMixerError, match="did you mean 'sepconv'"):
         check_mixer("sepcnv")
+
+
+def test__error_in_the_mixer__names_the_line_that_raised():
+    from faulty_mixers import Raises
+
+    with pytest.raises(ConformanceError) as caught:
+        check_mixer(Raises)
+    assert caught.value.measured == "RuntimeError: out of luck"
+    line = Raises.forward.__code__.co_firstlineno + 1
+    assert caught.value.counterexample == f"raised in forward at faulty_mixers.py, line {line}"
+
+
+def test__connections_of_another_shape__are_named_with_both_shapes():
+    class Flat(Honest):
+        @classmethod
+        def connections(cls, config, *, seq_len, causal=False):
+            return torch.ones(seq_len)
+
+    with pytest.raises(ConformanceError, match=r"must give a \(12, 12\) bool tensor, got \(12,\)"):
+        check_mixer(Flat)
+
+
+def test__incomplete_class__is_refused_with_what_it_lacks():
+    class Half(mixers.TokenMixer):
+        config_type = Honest.config_type
+
+        def forward(self, x, mask=None):
+            return x
+
+    for incomplete, lacks in ((Half, "flops, traits"), (mixers.TokenMixer, "flops, forward")):
+        with pytest.raises(mixers.MixerError, match=f"{incomplete.__name__} lacks {lacks}"):
+            checks(incomplete)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "width"),
+    [
+        ("attention", {}, 16),
+        ("attention", {"n_heads": 12}, 24),
+        ("sepconv", {"n_filters": 5}, 20),
+        ("attention", {"n_heads": 34, "rotary": True}, 68),
+    ],
+)
+def test__width__none_given__is_the_first_that_suits_the_config(kind, config, width):
+    assert {check.subject.d_model for check in checks(kind, [config])} == {width}
+
+
+def test__width__that_does_not_suit__is_refused_before_anything_is_measured():
+    for options in ({"d_model": 16}, {"d_model": 1}):
+        with pytest.raises(mixers.SpecError, match="n_heads: 3 must divide d_model 1"):
+            checks("attention", [{"n_heads": 3}], **options)
+    with pytest.raises(mixers.SpecError, match="choose others, with d_model and seq_len"):
+        checks("attention", [{"n_heads": 300}])

@@ -4,7 +4,15 @@ import pytest
 import torch
 
 import mixers
-from mixers.measure import Card, Sizes, influence_strength, measure, rounding_errors, sizes_at_start
+from mixers.measure import (
+    Card,
+    Sizes,
+    influence_strength,
+    measure,
+    rounding_errors,
+    sizes_at_start,
+    times,
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +43,11 @@ def test__measure__fourier__keeps_half_of_the_energy():
     # The real part of a unitary transform of real numbers.
     sizes = sizes_at_start(mixers.build("fourier", d_model=64, max_seq_len=32).config, 64, 32)
     assert sizes.update == pytest.approx(0.5**0.5, rel=0.02)
+
+
+@pytest.mark.parametrize(("ratio", "words"), [(3.71, "3.7"), (0.021, "0.021"), (108.96, "109")])
+def test__times__two_digits_and_no_exponent(ratio, words):
+    assert times(ratio) == words
 
 
 def test__measure__false_claim__stands_in_the_card(monkeypatch):

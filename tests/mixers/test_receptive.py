@@ -156,7 +156,7 @@ def test__route__length__is_the_encoders_but_can_be_asked_for():
     assert mixers.route(spec_of("sepconv"), n_tokens=7).n_tokens == 7
     with pytest.raises(MixerError, match="layer 1: bproj is bound to max_seq_len 24, got 25"):
         mixers.route(spec_of("sepconv, bproj"), n_tokens=25)
-    with pytest.raises(MixerError, match="n_tokens must be at least 1"):
+    with pytest.raises(MixerError, match="n_tokens must be from 1 to 8192, not 0"):
         mixers.route(spec_of("sepconv"), n_tokens=0)
 
 
@@ -201,3 +201,8 @@ def test__find_chain__search_that_ends__claims_nothing():
     chain = find_chain(seen)
     assert (chain.state, chain.order, chain.apart) == ("not found", (), None)
     assert searched(seen, torch.ones_like(seen)) == ()
+
+
+def test__route__more_tokens_than_fit_into_memory__are_refused():
+    with pytest.raises(MixerError, match="n_tokens must be from 1 to 8192, not 100000"):
+        mixers.route(spec_of("sepconv"), n_tokens=100_000)

@@ -73,6 +73,7 @@ def test__show__notation__claims_and_cost_of_that_config(
     two = call(capsys, "mixers", "show", "sepconv, sepconv(kernel_size=5)")
     assert two.code == 2
     assert "has 2 layers; name one" in two.error_line
+    assert "has 2 layers; name one" in call(capsys, "mixers", "show", "sepconv*2").error_line
 
 
 def test__show__preset__layers_sizes_and_source(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,6 +205,11 @@ def test__check__class_of_a_file__is_measured_without_a_package(
     missing = call(capsys, "mixers", "check", "no_such_module_here:Own")
     assert missing.code == 2
     assert "ModuleNotFoundError" in missing.error_line
+    ending = call(capsys, "mixers", "check", "own_mixers_of_a_test.py:Own")
+    assert "name the module, without .py" in ending.error_line
+    contract = call(capsys, "mixers", "check", "mixers:TokenMixer")
+    assert contract.code == 2
+    assert "TokenMixer lacks flops, forward, traits" in contract.error_line
 
 
 def test__check__notation__measures_that_config(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,3 +217,14 @@ def test__check__notation__measures_that_config(capsys: pytest.CaptureFixture[st
     assert done.code == 0
     kinds = [row["kind"] for row in json.loads(done.out)]
     assert kinds == ["identity"] * len(CHECKS) + ["sepconv"] * len(CHECKS)
+
+
+def test__check__settings_that_no_usual_width_suits__are_measured_at_one_that_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done = call(capsys, "mixers", "check", "average, attention(n_heads=3)*2")
+    assert done.code == 0
+    assert f"{2 * len(CHECKS)} of {2 * len(CHECKS)} checks hold" in done.out
+    refused = call(capsys, "mixers", "check", "attention(n_heads=1000)")
+    assert refused.code == 2
+    assert "n_heads: 1000 must divide d_model 16" in refused.error_line
