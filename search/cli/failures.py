@@ -3,6 +3,8 @@
 import errno
 import sqlite3
 import sys
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
@@ -59,6 +61,9 @@ def _describe(error: BaseException) -> tuple[str, int]:
     database = _database_message(error)
     if database is not None:
         return database, 3
+    plugin = _plugin_message(error)
+    if plugin is not None:
+        return plugin, 2
     return (
         f"internal error: {type(error).__name__}: {error} (--debug shows the traceback)",
         INTERNAL_ERROR,
@@ -96,3 +101,24 @@ def _database_message(error: BaseException) -> str | None:
             "command again; finished trials are kept"
         )
     return f"the store cannot be used: {cause} (search doctor tells more)"
+
+
+def _plugin_message(error: BaseException) -> str | None:
+    """An error out of the code of an installed mixer that is not ours: whose, what and where."""
+    from mixers.registry import OWN_DISTRIBUTION, mixer_registry
+
+    owners = {
+        entry.plugin.__module__.partition(".")[0]: f"{entry.distribution} {entry.version}"
+        for entry in mixer_registry.found or ()
+        if entry.plugin is not None and entry.distribution != OWN_DISTRIBUTION
+    }
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        owner = owners.get(str(frame.f_globals.get("__name__")).partition(".")[0])
+        if owner is not None:
+            code = frame.f_code
+            return (
+                f"a mixer of package {owner} failed: {type(error).__name__}: {error}, raised in "
+                f"{code.co_name} at {Path(code.co_filename).name}, line {line}; "
+                "'search mixers check' measures it (--debug shows the traceback)"
+            )
+    return None

@@ -1,6 +1,7 @@
 import errno
 import pickle
 import sqlite3
+from types import ModuleType
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -74,3 +75,34 @@ def test__describe__driver_error__without_the_statement() -> None:
     assert code == 3
     assert "disk I/O error" in line
     assert "INSERT" not in line
+
+
+PLUGIN = """
+from faulty_mixers import Honest, zero_padding
+
+class Fails(Honest):
+    def forward(self, x, mask=None):
+        return zero_padding(x[0], mask)  # fails in code that is not its own
+"""
+
+
+def test__describe__error_out_of_an_installed_mixer__whose_what_and_where(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch
+
+    from mixers.registry import Entry, mixer_registry
+
+    module = ModuleType("acme_of_a_test.parts")
+    exec(compile(PLUGIN, "/somewhere/parts.py", "exec"), vars(module))
+    entry = Entry("acme.fails", "acme", "1.2", "acme_of_a_test.parts:Fails", module.Fails, None)
+    monkeypatch.setattr(mixer_registry, "found", (*mixer_registry.discovered(), entry))
+    mixer = module.Fails(module.Fails.config_type(), d_model=4, max_seq_len=4)
+    with pytest.raises(RuntimeError) as caught:
+        mixer(torch.zeros(2, 3, 4), torch.ones(2, 5, dtype=torch.bool))
+    line, code = describe(caught.value)
+    assert code == 2
+    assert line.startswith("a mixer of package acme 1.2 failed: RuntimeError: ")
+    assert "raised in forward at parts.py, line 6; 'search mixers check'" in line
+    monkeypatch.setattr(mixer_registry, "found", (entry,)[:0])
+    assert describe(caught.value)[1] == 70
