@@ -100,6 +100,8 @@ class MixerTraits(FrozenModel):
             output.
         causal: Can be built with `causal=True`, and then no output looks ahead.
         fixed_length: Bound to `max_seq_len` and to absolute positions; longer input is refused.
+        surrogate_gradient: The backward pass is that of another function (a hard choice that lets a
+            soft one's gradient through): the gradient is not the derivative of the output.
         cost: Growth of the definition's work with the number of tokens.
         source: Paper and equation.
     """
@@ -110,6 +112,7 @@ class MixerTraits(FrozenModel):
     position_aware: bool
     causal: bool
     fixed_length: bool
+    surrogate_gradient: bool = False
     cost: Literal["n", "n log n", "n^2"]
     source: str
 

@@ -62,6 +62,8 @@ def sentence(traits: dict[str, object]) -> str:
         parts[1] += f" (then it sees {back} before it)"
     if traits["fixed_length"]:
         parts.append("bound to `max_seq_len`")
+    if traits["surrogate_gradient"]:
+        parts.append("the gradient is a surrogate")
     return "; ".join(parts)
 
 

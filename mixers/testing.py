@@ -102,7 +102,7 @@ class Check:
 def raised_at(error: Exception, mixer_type: type) -> str:
     """Say where an error came from: the last line of the mixer's own module, else the last."""
     frames = list(traceback.walk_tb(error.__traceback__))
-    own = [frame for frame in frames if frame[0].f_globals["__name__"] == mixer_type.__module__]
+    own = [frame for frame in frames if frame[0].f_globals.get("__name__") == mixer_type.__module__]
     frame, line = (own or frames)[-1]
     code = frame.f_code
     return f"raised in {code.co_name} at {Path(code.co_filename).name}, line {line}"

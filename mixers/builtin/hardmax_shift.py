@@ -83,6 +83,7 @@ class HardmaxShift(TokenMixer[HardmaxShiftConfig]):
             position_aware=False,
             causal=True,
             fixed_length=False,
+            surrogate_gradient=True,
             cost="n",
             source="Yun et al. 2020 (arXiv 1912.10077), appendix B.5: selective shift",
         )

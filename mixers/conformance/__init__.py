@@ -23,8 +23,15 @@ from mixers.conformance.claims import (
     check_order,
     check_reach,
 )
+from mixers.conformance.derivative import check_derivative
 from mixers.conformance.padding import check_empty_row, check_padding_amount, check_padding_content
 from mixers.conformance.subject import CheckFunction, Subject, influence
+from mixers.conformance.surroundings import (
+    check_layout,
+    check_placement,
+    check_random_state,
+    check_training,
+)
 
 __all__ = ["CHECKS", "CheckFunction", "Subject", "influence"]
 
@@ -33,10 +40,15 @@ CHECKS: dict[str, CheckFunction] = {
     "batch_and_length": check_sizes,
     "same_seed_same_output": check_repeat,
     "every_parameter_gets_gradient": check_gradients,
+    "derivative": check_derivative,
     "padding_content": check_padding_content,
     "padding_amount": check_padding_amount,
     "empty_row": check_empty_row,
     "batch_independence": check_batch,
+    "training_mode": check_training,
+    "memory_layout": check_layout,
+    "random_state": check_random_state,
+    "placement": check_placement,
     "position_aware": check_order,
     "causal": check_causal,
     "reach": check_reach,

@@ -11,7 +11,7 @@ from mixers.conformance.subject import Subject, causal_modes, differ, gap
 
 
 def check_shape(subject: Subject) -> None:
-    """(B, N, D) in, (B, N, D) out, in the input's number format, finite, the input left alone."""
+    """(B, N, D) in, (B, N, D) out, in the input's number format, finite, x and mask left alone."""
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
         mixer = subject.build().to(dtype)
         for batch, seq_len in ((2, subject.seq_len), (1, 1), (3, 2)):
@@ -31,7 +31,10 @@ def check_shape(subject: Subject) -> None:
                 raise subject.fail("the input is not written to", "it was changed", where)
         mask = torch.ones(3, subject.seq_len, dtype=torch.bool)
         mask[1, 2:], mask[2] = False, False
+        given = mask.clone()
         out = mixer(subject.tokens(3).to(dtype), mask)
+        if not torch.equal(mask, given):
+            raise subject.fail("the mask is not written to", "it was changed", f"{dtype}")
         if out.dtype != dtype or not torch.isfinite(out).all():
             raise subject.fail(
                 "under a mask the output is finite and in the format of the input",
@@ -41,7 +44,7 @@ def check_shape(subject: Subject) -> None:
 
 
 def check_sizes(subject: Subject) -> None:
-    """Batches of 1 to 4 and every length up to `max_seq_len` give the shape back."""
+    """Batches of 1 to 4, all short lengths and those around 16, 32, 64 and 128 work."""
     mixer = subject.build(max_seq_len=subject.seq_len)
     for batch in range(1, 5):
         for seq_len in range(1, subject.seq_len + 1):
@@ -54,6 +57,17 @@ def check_sizes(subject: Subject) -> None:
                         f"{tuple(out.shape)}, finite: {bool(torch.isfinite(out).all())}",
                         f"input {tuple(x.shape)}, {'no mask' if mask is None else 'all real'}",
                     )
+
+    for power in (16, 32, 64, 128):  # where what runs in blocks begins another
+        for seq_len in (power - 1, power, power + 1):
+            x = subject.tokens(1, seq_len)
+            out = subject.build(max_seq_len=seq_len)(x)
+            if out.shape != x.shape or not torch.isfinite(out).all():
+                raise subject.fail(
+                    "any length gives finite output of the input's shape",
+                    f"{tuple(out.shape)}, finite: {bool(torch.isfinite(out).all())}",
+                    f"input {tuple(x.shape)}",
+                )
 
 
 def check_repeat(subject: Subject) -> None:
@@ -126,33 +140,41 @@ def check_reference(subject: Subject) -> None:
 
 
 def check_state(subject: Subject) -> None:
-    """The state dict carries everything: loaded elsewhere it gives the same bits."""
+    """The state dict carries everything: loaded elsewhere, after a run, it gives the same bits."""
     source, target = subject.build(seed=0), subject.build(seed=5)
-    target.load_state_dict(source.state_dict())
     x = subject.tokens(2)
-    if not torch.equal(source(x), target(x)):
+    with torch.no_grad():
+        target(x)  # what it may keep of its old weights must not outlive them
+        target.load_state_dict(source.state_dict())
+        is_same = torch.equal(source(x), target(x))
+    if not is_same:
         raise subject.fail(
             "the state dict holds all state", "outputs differ", "state of seed 0 into seed 5"
         )
 
 
 def check_copy(subject: Subject) -> None:
-    """A deep copy computes the same and shares no parameter with the original."""
+    """A deep copy computes the same; neither it nor a second mixer shares a parameter."""
     mixer = subject.build()
     x = subject.tokens(2)
     before = mixer(x)
-    twin = copy.deepcopy(mixer)
-    if not torch.equal(twin(x), before):
-        raise subject.fail("a deep copy computes the same", "outputs differ", "copy.deepcopy")
-    with torch.no_grad():
-        for parameter in twin.parameters():
-            parameter.add_(1.0)
+    twin, second = copy.deepcopy(mixer), subject.build(seed=5)
     if not torch.equal(mixer(x), before):
         raise subject.fail(
-            "a deep copy shares nothing",
-            "the original's output changed",
-            "1 added to every parameter of the copy",
+            "two mixers share nothing", "the first one's output changed", "a second one was built"
         )
+    if not torch.equal(twin(x), before):
+        raise subject.fail("a deep copy computes the same", "outputs differ", "copy.deepcopy")
+    for other, name in ((twin, "a deep copy"), (second, "a second mixer")):
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.add_(1.0)
+        if not torch.equal(mixer(x), before):
+            raise subject.fail(
+                f"{name} shares nothing",
+                "the original's output changed",
+                f"1 added to every parameter of {name}",
+            )
 
 
 def check_pickle(subject: Subject) -> None:

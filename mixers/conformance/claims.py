@@ -207,15 +207,18 @@ def check_length(subject: Subject) -> None:
 
 
 def check_flops(subject: Subject) -> None:
-    """`flops` is at least what PyTorch counts in `reference`, and close to it."""
-    d_model, seq_len = 16 * subject.d_model, 4 * subject.seq_len
-    counted = counted_flops(subject, d_model, seq_len)
-    config = subject.config.resolve(d_model=d_model, max_seq_len=seq_len)
-    declared = subject.mixer_type.flops(config, d_model=d_model, seq_len=seq_len)
-    if not counted <= declared <= 1.05 * counted + FREE_OPS * seq_len * d_model:
-        raise subject.fail(
-            f"flops() = {declared}", f"{counted} counted", f"d_model {d_model}, seq_len {seq_len}"
-        )
+    """`flops` is at least what PyTorch counts in `reference`, and close to it, wide and long."""
+    for d_model, seq_len in ((16 * subject.d_model, 4 * subject.seq_len), (subject.d_model, FAR)):
+        counted = counted_flops(subject, d_model, seq_len)
+        config = subject.config.resolve(d_model=d_model, max_seq_len=seq_len)
+        declared = subject.mixer_type.flops(config, d_model=d_model, seq_len=seq_len)
+        where = f"d_model {d_model}, seq_len {seq_len}"
+        if not isinstance(declared, int):
+            raise subject.fail(
+                f"flops() = {declared} is a whole number", type(declared).__name__, where
+            )
+        if not counted <= declared <= 1.05 * counted + FREE_OPS * seq_len * d_model:
+            raise subject.fail(f"flops() = {declared}", f"{counted} counted", where)
 
 
 def check_cost(subject: Subject) -> None:

@@ -6,7 +6,9 @@ from functools import cache
 
 import pytest
 import torch
-from faulty_mixers import FAULTS, Honest
+from faults_out_of_sight import OUT_OF_SIGHT
+from faulty_mixers import FAULTS as IN_SIGHT
+from faulty_mixers import Honest
 
 import mixers
 from mixers.catalogue import mixer_config
@@ -15,6 +17,7 @@ from mixers.errors import ConformanceError
 from mixers.registry import mixer_registry
 from mixers.testing import check_mixer, checks, parametrize_with_checks
 
+FAULTS = IN_SIGHT | OUT_OF_SIGHT
 CONFIGS = {
     "attention": [{}, {"n_heads": 4}, {"rotary": True}],
     "average": [{}],
@@ -161,6 +164,7 @@ FLIPS = [
     ("linear", None, "linear"),
     ("position_aware", None, "position_aware"),
     ("fixed_length", None, "fixed_length"),
+    ("surrogate_gradient", None, "derivative"),
     ("cost", "n", "cost"),
     ("cost", "n log n", "cost"),
     ("cost", "n^2", "cost"),

@@ -353,18 +353,21 @@ class RefusesItsBound(Honest):
 
 RUN = (
     "shape_and_dtype", "batch_and_length", "same_seed_same_output",
-    "every_parameter_gets_gradient", "padding_content", "padding_amount", "empty_row",
-    "batch_independence", "position_aware", "causal", "reach", "reach_of_gradient", "linear",
+    "every_parameter_gets_gradient", "derivative", "padding_content", "padding_amount", "empty_row",
+    "batch_independence", "training_mode", "memory_layout", "random_state", "placement",
+    "position_aware", "causal", "reach", "reach_of_gradient", "linear",
     "fixed_length", "flops", "cost", "reference", "state_round_trip", "deep_copy", "compiled",
 )  # fmt: skip
 """All checks that run the mixer."""
 KEEP_THE_SHAPE = (
-    "same_seed_same_output", "empty_row", "linear", "flops", "cost", "state_round_trip", "deep_copy"
+    "same_seed_same_output", "empty_row", "random_state", "placement", "linear", "flops", "cost",
+    "state_round_trip", "deep_copy",
 )  # fmt: skip
 """Those of them that hold, or fail to fail, where the output is one token short."""
 COMPARE_TWO_RUNS = (
-    "padding_content", "padding_amount", "empty_row", "batch_independence", "causal", "reach",
-    "linear", "reference", "state_round_trip", "deep_copy", "compiled",
+    "derivative", "memory_layout", "padding_content", "padding_amount", "empty_row",
+    "batch_independence", "causal", "reach", "linear", "reference", "state_round_trip",
+    "deep_copy", "compiled",
 )  # fmt: skip
 
 FAULTS: dict[type[Honest], tuple[str, ...]] = {
@@ -384,15 +387,15 @@ FAULTS: dict[type[Honest], tuple[str, ...]] = {
     SeesOtherRows: ("batch_independence", "padding_amount", "empty_row", "causal", "reach"),
     # A batch of one beside a batch of several: whatever compares the two.
     BranchesOnBatchSize: ("batch_independence", "empty_row", "causal", "reach"),
-    Float32Inside: ("shape_and_dtype", "linear"),
+    Float32Inside: ("shape_and_dtype", "linear", "derivative"),
     WritesToInput: (
         "shape_and_dtype", "same_seed_same_output", "padding_amount", "empty_row",
         "batch_independence", "causal", "reach", "linear", "reference", "state_round_trip",
-        "deep_copy",
+        "deep_copy", "derivative", "memory_layout",
     ),
     UnusedParameter: ("every_parameter_gets_gradient",),
-    HiddenState: ("state_round_trip",),
-    RandomForward: ("same_seed_same_output", *COMPARE_TWO_RUNS),
+    HiddenState: ("state_round_trip", "placement"),
+    RandomForward: ("same_seed_same_output", "random_state", "placement", *COMPARE_TWO_RUNS),
     CheapFlops: ("flops",),
     DearFlops: ("flops",),
     QuadraticFlops: ("cost",),
@@ -406,7 +409,7 @@ FAULTS: dict[type[Honest], tuple[str, ...]] = {
     MaskAfterSum: ("padding_content", "padding_amount"),
     MisplacedWindow: ("reach", "reach_of_gradient"),
     LeaksFaintly: ("reach_of_gradient",),
-    HiddenQuadratic: ("cost",),
+    HiddenQuadratic: ("cost", "flops"),
     FailsAtFive: ("batch_and_length",),
     CompiledDiffers: ("compiled",),
     SharesItsCopy: ("deep_copy",),
