@@ -89,7 +89,9 @@ def costs() -> Iterator[tuple[str, ...]]:
     heads = [f"weights, N {n}, D {d} | FLOPs, N {n}, D {d}" for d, n in SIZES]
     yield ("layer", *heads)
     yield ("---",) + ("---: | ---:",) * len(SIZES)
-    patterns = [f"sparse_attention(pattern={name})" for name in ("strided", "fixed", "star")]
+    patterns = [
+        f"sparse_attention(pattern={name})" for name in ("strided", "fixed", "star", "random")
+    ]
     for notation in [*built_in(), *patterns]:
         (config,) = parse_architecture(notation)
         cells = []

@@ -123,7 +123,7 @@ def described(
     lines = [f"{name}  (code {entry.plugin.symbol}, {entry.distribution} {entry.version})", ""]
     lines += [(inspect.getdoc(entry.plugin) or "").split("\n\n")[0], ""]
     lines += [
-        f"{claim:<16}{words(value)}"
+        f"{claim:<20}{words(value)}"
         for claim, value in claims_of(entry, config).items()
         if value is not None
     ]

@@ -134,11 +134,14 @@ class JsonWatcher(Watcher):
 
 def heading(start: "StudyStart") -> str:
     """What a run is about, in one line."""
+    from search.wording import plural
+
     good = "lower" if start.direction == "minimize" else "higher"
     unit = f" in {start.unit}" if start.unit else ""
-    before = f", {start.n_trials} trials before" if start.n_trials else ""
+    before = f", {plural(start.n_trials, 'trial')} before" if start.n_trials else ""
+    architectures = plural(start.space_size, "architecture")
     return (
-        f"study {start.name}: {start.space_size} architectures, {start.objective}{unit}, "
+        f"study {start.name}: {architectures}, {start.objective}{unit}, "
         f"{good} is better; budget {start.budget}{before}; results in {start.store}"
     )
 

@@ -45,6 +45,15 @@ def test__show__each_built_in__claims_settings_and_source(
     done = call(capsys, "mixers", "show", kind)
     assert done.code == 0
     assert done.out.startswith(kind)
+    assert (
+        {"yes", "no"}
+        >= {
+            line.split()[1]
+            for line in done.out.splitlines()
+            if line.startswith("surrogate_gradient ")
+        }
+        != set()
+    )
     assert "source" in done.out
     assert "parameters" in done.out
 

@@ -13,7 +13,7 @@ from search.cli import live
 from search.cli.live import LiveWatcher
 from search.cli.pace import Pace
 from search.cli.standings import standings
-from search.cli.watching import JsonWatcher, PlainWatcher
+from search.cli.watching import JsonWatcher, PlainWatcher, heading
 from search.engine.observer import RunOutcome, StudyStart, TrialStart
 from search.rows import TrialRow
 from search.spec.budget import Budget
@@ -109,6 +109,12 @@ OUTCOME = RunOutcome(
     failed=1,
     n_trials=2,
 )
+
+
+def test__heading__one_architecture_and_one_trial__in_the_singular() -> None:
+    said = heading(replace(start("4"), space_size=1, n_trials=1))
+    assert said.startswith("study demo: 1 architecture, loss in nats")
+    assert "budget 4 trials, 1 trial before; " in said
 
 
 def test__plain__a_run__one_line_a_trial(capsys: pytest.CaptureFixture[str]) -> None:
