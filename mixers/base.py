@@ -48,8 +48,10 @@ class TokenMixer(nn.Module, ABC, Generic[ConfigT]):
         if ABC in cls.__bases__:
             return
         kind_of(cls)
-        if len(cls.symbol) != 1:
-            raise TypeError(f"{cls.__name__}.symbol must be one character, not {cls.symbol!r}")
+        symbol: Any = cls.symbol
+        is_one = isinstance(symbol, str) and len(symbol) == 1
+        if not (is_one and symbol.isprintable() and not symbol.isspace()):
+            raise TypeError(f"{cls.__name__}.symbol must be one visible character, not {symbol!r}")
 
     def __init__(
         self, config: ConfigT, *, d_model: int, max_seq_len: int, causal: bool = False

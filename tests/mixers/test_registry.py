@@ -124,10 +124,9 @@ def test__class_creation__without_config_or_with_a_long_symbol__fails_at_once():
         class Loose(mixers.TokenMixer[mixers.MixerConfig]):
             config_type = mixers.MixerConfig
 
-    with pytest.raises(TypeError, match="one character"):
-
-        class Long(Plain):
-            symbol = "long"
+    for unfit in ("long", "", " ", "\n", 7):
+        with pytest.raises(TypeError, match="one visible character, not"):
+            type("Unfit", (Plain,), {"symbol": unfit})
 
 
 def test__source_version__without_source__still_tells_code_apart():
