@@ -76,7 +76,7 @@ def measure_swaps(
         told: is told what is measured next.
 
     Raises:
-        MixerError: a notation does not fit the width.
+        MixerError: a notation does not fit the width, or is more than one layer.
     """
     from mixers import count_flops
 
@@ -117,11 +117,14 @@ def measure_swaps(
 
 def block_spec(notation: str, d_model: int, seq_len: int) -> EncoderSpec:
     """Returns an encoder of one block, whose embeddings are not used."""
-    from mixers import EncoderSpec
+    from mixers import EncoderSpec, MixerError
 
-    return EncoderSpec.of(
+    spec = EncoderSpec.of(
         notation, d_ff=4 * d_model, vocab_size=1, d_model=d_model, max_seq_len=seq_len
     )
+    if spec.n_layers != 1:
+        raise MixerError(f"{notation!r} is {spec.n_layers} layers; one block is timed, so name one")
+    return spec
 
 
 def block_pass(

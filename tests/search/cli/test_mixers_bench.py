@@ -44,3 +44,9 @@ def test__bench__unknown_mixer__is_one_line_and_code_2(capsys):
     done = call(capsys, "mixers", "bench", "avrage", *SMALL[:-2])
     assert done.code == 2
     assert "average" in done.error_line
+
+
+def test__bench__several_layers__is_one_line_and_code_2(capsys):
+    done = call(capsys, "mixers", "bench", "attention, sepconv", *SMALL[:-2])
+    assert done.code == 2
+    assert "'attention, sepconv' is 2 layers; one block is timed, so name one" in done.error_line
