@@ -13,10 +13,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 
 SUPPORT = Path(__file__).parent
-HERE, THERE = "198.18.77.1", "198.18.77.2"  # of the range kept for tests of networks
+RANGE = ip_network("198.18.0.0/15")
+"""Kept for tests of networks; a cable takes four addresses of it."""
 NOBODY = "02:00:00:00:00:01"
 PROXY = """
 import sys
@@ -34,23 +36,25 @@ class Machine:
 
     Attributes:
         name: Of its namespace, and of this end of the cable.
+        near: Address of this end of the cable.
         host: Its address.
         port: Where the proxy listens.
     """
 
     name: str
+    near: str
     host: str
     port: int
 
     def pull(self) -> None:
         """Pull the plug: both ends send to a card that is not there."""
-        ip("neighbour", "replace", THERE, "lladdr", NOBODY, "dev", self.name)
-        ip("-n", self.name, "neighbour", "replace", HERE, "lladdr", NOBODY, "dev", "there")
+        ip("neighbour", "replace", self.host, "lladdr", NOBODY, "dev", self.name)
+        ip("-n", self.name, "neighbour", "replace", self.near, "lladdr", NOBODY, "dev", "there")
 
     def plug_in(self) -> None:
         """Put the plug back."""
-        ip("neighbour", "delete", THERE, "dev", self.name)
-        ip("-n", self.name, "neighbour", "delete", HERE, "dev", "there")
+        ip("neighbour", "delete", self.host, "dev", self.name)
+        ip("-n", self.name, "neighbour", "delete", self.near, "dev", "there")
 
 
 def ip(*words: str) -> None:
@@ -70,19 +74,23 @@ def why_not() -> str | None:
 def machine(server: Path) -> Iterator[Machine]:
     """Set up a machine that passes on to a Unix socket, for as long as the block runs."""
     name = f"plug{secrets.token_hex(4)}"
+    first = RANGE[4 * secrets.randbelow(RANGE.num_addresses // 4)]
+    near, host = str(first + 1), str(first + 2)
     with ExitStack() as stack:
         ip("netns", "add", name)
-        stack.callback(ip, "netns", "delete", name)  # the cable goes with it
+        stack.callback(ip, "netns", "delete", name)
         ip("link", "add", name, "type", "veth", "peer", "name", "there", "netns", name)
-        ip("address", "add", f"{HERE}/30", "dev", name)
+        # A namespace goes away some time after it is deleted, and would take the cable then.
+        stack.callback(ip, "link", "delete", name)
+        ip("address", "add", f"{near}/30", "dev", name)
         ip("link", "set", name, "up")
-        ip("-n", name, "address", "add", f"{THERE}/30", "dev", "there")
+        ip("-n", name, "address", "add", f"{host}/30", "dev", "there")
         ip("-n", name, "link", "set", "there", "up")
-        command = ["ip", "netns", "exec", name, sys.executable, "-c", PROXY, str(server), THERE]
+        command = ["ip", "netns", "exec", name, sys.executable, "-c", PROXY, str(server), host]
         proxy = subprocess.Popen(
             command, cwd=SUPPORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         stack.enter_context(proxy)
         stack.callback(proxy.kill)
         assert proxy.stdout is not None
-        yield Machine(name, THERE, int(proxy.stdout.readline()))
+        yield Machine(name, near, host, int(proxy.stdout.readline()))
