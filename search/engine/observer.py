@@ -120,8 +120,7 @@ class OneAtATime(RunObserver):
 
     def __init__(self, watched: RunObserver) -> None:
         self.watched = watched
-        # A message may come from a signal handler, in the midst of another call.
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()
 
     def study_started(self, start: StudyStart) -> None:
         """Pass it on."""

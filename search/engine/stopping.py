@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 INTERRUPTED = "interrupted"
 TIME_IS_UP = "its time is up"
 LOOK_S = 0.1
+RING, HOME = b"r", b"h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 """Ctrl-C, the system's request to end, and a batch system's warning that it will end the job."""
 
@@ -77,14 +78,14 @@ class StopFlag:
 
 
 @contextmanager
-def stop_on_signals(flag: StopFlag, announce: Any) -> Iterator[None]:
+def stop_on_signals(flag: StopFlag, announce: Callable[[str], object]) -> Iterator[None]:
     """Turns the first signal into a polite stop and the second into an immediate one.
 
     Outside the main thread signals are left alone. The former handlers come back at the end.
 
     Args:
         flag: Told at the first of `SIGNALS`.
-        announce: Called with a line for the user at the first signal.
+        announce: Called with a line for the user at the first signal, in a thread of its own.
 
     Raises:
         KeyboardInterrupt: At the second signal, from wherever the main thread is.
@@ -93,15 +94,42 @@ def stop_on_signals(flag: StopFlag, announce: Any) -> Iterator[None]:
         yield
         return
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if flag.is_interrupted:
-            raise KeyboardInterrupt
-        flag.interrupt()
-        announce("stopping at the next step; once more stops at once")
+    with bell(lambda: announce("stopping at the next step; once more stops at once")) as ring:
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
+        def handle(number: int, frame: FrameType | None) -> None:
+            if flag.is_interrupted:
+                raise KeyboardInterrupt
+            flag.interrupt()
+            ring()
+
+        before = {number: signal.signal(number, handle) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def bell(answer: Callable[[], object]) -> Iterator[Callable[[], object]]:
+    """Yields what a signal handler may call to have something done in a thread of its own.
+
+    A handler runs in the midst of whatever it interrupts: a stream that is being written to refuses
+    to be entered again, and that error would be the interrupted trial's.
+    """
+    inner, outer = os.pipe()
+
+    def attend() -> None:
+        while os.read(inner, 1) == RING:
+            with suppress(OSError):  # nobody may be listening any more
+                answer()
+
+    porter = threading.Thread(target=attend, name="porter", daemon=True)
+    porter.start()
     try:
-        yield
+        yield lambda: os.write(outer, RING)
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        os.write(outer, HOME)
+        porter.join()
+        os.close(inner)
+        os.close(outer)
