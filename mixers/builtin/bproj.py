@@ -70,7 +70,12 @@ class BilinearProjection(TokenMixer[BilinearConfig]):
         weights = self.positions[:seq_len, :seq_len]
         if self.causal:
             weights = weights.triu()
-        # As a plain product of a matrix and a batch, PyTorch would copy the batch transposed.
-        by_row = weights.T.expand(x.shape[0], -1, -1)
-        out: Tensor = self.out(torch.bmm(by_row, zero_padding(x, mask)))
+        x = zero_padding(x, mask)
+        # A matrix times a batch copies the batch transposed, batch by batch the gradient of the
+        # matrix is one per sequence: the smaller of the two is taken.
+        if seq_len <= self.d_model:
+            mixed = torch.bmm(weights.T.expand(x.shape[0], -1, -1), x)
+        else:
+            mixed = weights.T @ x
+        out: Tensor = self.out(mixed)
         return out
