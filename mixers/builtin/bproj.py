@@ -71,8 +71,8 @@ class BilinearProjection(TokenMixer[BilinearConfig]):
         if self.causal:
             weights = weights.triu()
         x = zero_padding(x, mask)
-        # A matrix times a batch copies the batch transposed, batch by batch the gradient of the
-        # matrix is one per sequence: the smaller of the two is taken.
+        # For a matrix times a batch PyTorch copies the batch transposed, N x D a sequence; as a
+        # batch of products the gradient of the weights is N x N a sequence before it is summed.
         if seq_len <= self.d_model:
             mixed = torch.bmm(weights.T.expand(x.shape[0], -1, -1), x)
         else:
