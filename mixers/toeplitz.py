@@ -28,8 +28,9 @@ def by_blocks(x: Tensor, filters: Tensor, before: int, rows: int, *, gated: bool
         rows: Tokens of a block; all of them make one product with a band matrix over the input.
         gated: See there.
     """
-    if torch.is_autocast_enabled(x.device.type):
-        x = x.to(torch.get_autocast_dtype(x.device.type))
+    device = x.device.type
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        x = x.to(torch.get_autocast_dtype(device))
     product: Callable[..., Tensor] = BlockedProduct.apply
     return product(x, filters.to(x.dtype), before, min(rows, x.shape[2]), gated)
 

@@ -1,11 +1,21 @@
 """Checks of what a mixer may not lean on: its mode, memory layout, random state and device."""
 
+import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functional_call
 
 from mixers.conformance.subject import Subject, causal_modes, differ, gap
+
+DEVICE_CLAIM = "new tensors are made on the input's device"
+ELSEWHERE = torch.device("lazy", 0)
+"""A type of device that every build of PyTorch can name, with a GPU or without."""
+TWO_DEVICES = re.compile(r"two( different)? devices")
+"""What PyTorch says of an operation on tensors of several devices."""
 
 
 def check_training(subject: Subject) -> None:
@@ -111,14 +121,43 @@ def check_placement(subject: Subject) -> None:
                 f"tensor {'.'.join(filter(None, (name, kept[0])))} is no parameter and no buffer",
                 "it stays behind when the module goes to another device; use register_buffer",
             )
+    check_default_device(subject, mixer)
+    check_elsewhere(subject, mixer)
+
+
+def check_default_device(subject: Subject, mixer: nn.Module) -> None:
+    """What is computed stays on the input's device where torch's default is another."""
     x = subject.tokens(2)
     mask = torch.ones(2, subject.seq_len, dtype=torch.bool)
-    claim = "new tensors are made on the input's device"
     where = "the default device is another than the input's"
     try:
         with torch.device("meta"):
             out = mixer(x, mask)
     except Exception as error:
-        raise subject.fail(claim, f"{type(error).__name__}: {error}", where) from error
+        raise subject.fail(DEVICE_CLAIM, f"{type(error).__name__}: {error}", where) from error
     if out.device != x.device:
-        raise subject.fail(claim, f"the output is on {out.device}", where)
+        raise subject.fail(DEVICE_CLAIM, f"the output is on {out.device}", where)
+
+
+def check_elsewhere(subject: Subject, mixer: nn.Module) -> None:
+    """Nothing of another device gets in where mixer and input are on one that is not the CPU.
+
+    Fake tensors follow devices that no machine has, but know no values: a mixer that asks for one
+    (`if mask.all()`) is not judged from there on.
+    """
+    kept = dict(chain(mixer.named_parameters(), mixer.named_buffers()))
+    mask = torch.ones(2, subject.seq_len, dtype=torch.bool)
+    for inputs in ((subject.tokens(2),), (subject.tokens(2), mask)):
+        where = f"mixer, input{' and mask' if len(inputs) > 1 else ''} on {ELSEWHERE}"
+        with FakeTensorMode() as mode:
+            there = {name: mode.from_tensor(tensor).to(ELSEWHERE) for name, tensor in kept.items()}
+            try:
+                out = functional_call(
+                    mixer, there, tuple(mode.from_tensor(tensor).to(ELSEWHERE) for tensor in inputs)
+                )
+            except Exception as error:
+                if TWO_DEVICES.search(str(error)):
+                    raise subject.fail(DEVICE_CLAIM, str(error), where) from error
+                continue
+        if out.device != ELSEWHERE:
+            raise subject.fail(DEVICE_CLAIM, f"the output is on {out.device}", where)

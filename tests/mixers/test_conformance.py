@@ -77,6 +77,15 @@ def test__honest_mixer__passes_every_check():
     assert len(check_mixer(Honest)) == len(CHECKS)
 
 
+def test__placement__mixer_that_asks_for_a_value__passes():
+    class SkipsFullMask(Honest):
+        def forward(self, x, mask=None):
+            return super().forward(x, None if mask is not None and mask.all() else mask)
+
+    [check] = (check for check in checks(SkipsFullMask) if check.name == "placement")
+    check()
+
+
 @pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
 def test__planted_fault__is_caught_by_its_check_and_by_no_other_unexplained(faulty):
     meant = FAULTS[faulty][0]

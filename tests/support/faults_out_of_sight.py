@@ -67,6 +67,25 @@ class NewTensorOnDefaultDevice(Honest):
         return super().forward(x, mask) * ones
 
 
+class NewTensorOnCpu(Honest):
+    def forward(self, x, mask=None):
+        ones = torch.ones(x.shape[1], 1, dtype=x.dtype, device="cpu")
+        return super().forward(x, mask) * ones
+
+
+class MaskOnCpu(Honest):
+    def forward(self, x, mask=None):
+        out = super().forward(x, mask)
+        if mask is not None:
+            out = out * torch.ones(mask.shape, dtype=x.dtype, device="cpu")[..., None]
+        return out
+
+
+class AnswersOnCpu(Honest):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask).cpu()
+
+
 class KeepsPlainTensor(Honest):
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
@@ -175,6 +194,10 @@ OUT_OF_SIGHT: dict[type[Honest], tuple[str, ...]] = {
     KeepsOldWeights: ("state_round_trip", "derivative"),
     SharesItsWeights: ("deep_copy",),
     NewTensorOnDefaultDevice: ("placement",),
+    MaskOnCpu: ("placement",),
+    # FLOPs are counted on the device meta.
+    NewTensorOnCpu: ("placement", "flops", "cost"),
+    AnswersOnCpu: ("placement", "flops", "cost"),
     KeepsPlainTensor: ("placement",),
     NeedsContiguousInput: ("memory_layout",),
     # Whatever uses one mask twice.
