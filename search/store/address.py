@@ -13,6 +13,8 @@ from search.files import files_name
 SECRET = re.compile(r"(?<=[:/])([^:/@\s]*):[^\s]*@")
 SECRET_FIELD = re.compile(r"(?i)\b(password|passwd|pwd|sslpassword)=[^&\s]*")
 POSTGRES = ("postgres", "postgresql", "postgresql+psycopg")
+ANOTHER = "--store names another"
+"""What helps at a command line where a place cannot be used: `SearchError.command`."""
 SECRET_NAMES = ("password", "passwd", "pwd", "sslpassword")
 
 

@@ -34,7 +34,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from search.errors import StoreAwayError, StoreError
-from search.store.address import Address
+from search.store.address import ANOTHER, Address
 from search.store.bursts import BurstPool
 from search.store.types import UtcDateTime
 
@@ -266,7 +266,8 @@ def store_error(address: Address, error: BaseException | None) -> StoreError:
         message = "database or disk is full"  # its shared memory could not grow
     for sign, meaning in SQLITE_FAILURES.items():
         if sign in message:
-            return StoreError(f"{address.label}: {meaning}")
+            command = ANOTHER if sign in (READONLY, NO_DATABASE) else ""
+            return StoreError(f"{address.label}: {meaning}", command=command)
     return StoreError(f"{address.label}: SQLite cannot use it: {message}")
 
 
@@ -286,15 +287,14 @@ TOO_MANY_CONNECTIONS = (
     "at once), or let workers go through 'search serve'"
 )
 LOCKED = "is locked"
+READONLY, NO_DATABASE = "readonly database", "not a database"
 SQLITE_FAILURES = {
-    "disk is full": "the disk is full; free some space and run the same command again "
-    "(what was stored is kept)",
-    LOCKED: f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s; end that "
-    "program and run the same command again",
-    "readonly database": "it cannot be written to; check the permissions of the file and its "
-    "folder, or name another with --store",
+    "disk is full": "the disk is full; free some space and try again (what was stored is kept)",
+    LOCKED: f"another program has kept it locked for {BUSY_TIMEOUT_S:.0f} s; end that program "
+    "and try again",
+    READONLY: "it cannot be written to; check the permissions of the file and its folder",
     "unable to open": "it cannot be opened; check the permissions of the file and its folder",
-    "not a database": "it is not an SQLite database; name another with --store",
+    NO_DATABASE: "it is not an SQLite database",
     "malformed": "the file is damaged; put back a copy, or save what can be read with "
     "sqlite3 and its command .recover",
 }

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from search.errors import NothingThereError, StoreError
-from search.store.address import Address
+from search.store.address import ANOTHER, Address
 
 ESCAPE = re.compile(r"\\([0-7]{3})")  # how /proc/mounts writes a blank
 LEAST_PAGE_BYTES = 512
@@ -48,22 +48,22 @@ def check_file(address: Address, *, create: bool, mounts: str | None = None) -> 
         exists = path.exists()
         if not exists and not create:
             raise NothingThereError(
-                f"{label}: there is no store; 'search run' makes one, --store names another"
+                f"{label}: there is no store", command=f"search run makes one, {ANOTHER}"
             )
         if not path.parent.is_dir():
             raise StoreError(f"{label}: there is no folder {path.parent}; make it first")
         if not exists and not os.access(path.parent, os.W_OK | os.X_OK):
             raise StoreError(
-                f"{label}: no file can be made in {path.parent}; check its permissions or name "
-                "another place with --store"
+                f"{label}: no file can be made in {path.parent}; check its permissions",
+                command=ANOTHER,
             )
         # Its content is left to SQLite: opening and closing the file here would give up the locks
         # that this process has on it through a store that is open already.
         if exists and not path.is_file():
-            raise StoreError(f"{label}: is not a regular file; name another with --store")
+            raise StoreError(f"{label}: is not a regular file", command=ANOTHER)
         # SQLite would take the beginning of a page for an empty database; a shortest one is a page.
         if exists and 0 < path.stat().st_size < LEAST_PAGE_BYTES:
-            raise StoreError(f"{label}: is not an SQLite database; name another with --store")
+            raise StoreError(f"{label}: is not an SQLite database", command=ANOTHER)
     except OSError as error:
         raise StoreError(f"{label}: cannot be read: {error.strerror or error}") from error
     kind = file_system(path, read_mounts() if mounts is None else mounts)

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import Connection, Engine, text
 
 from search.errors import NothingThereError, StoreError
-from search.store.address import Address, parse_address
+from search.store.address import ANOTHER, Address, parse_address
 from search.store.engine import (
     BUSY_TIMEOUT_S,
     SCHEMA_LOCK,
@@ -82,12 +82,12 @@ def require_current(schema: Schema, address: Address) -> None:
     """
     if schema.kind == "empty":
         raise NothingThereError(
-            f"{address.label}: the store is empty; 'search run' fills it, --store names another"
+            f"{address.label}: the store is empty", command=f"search run fills it, {ANOTHER}"
         )
     if schema.kind == "older":
         raise StoreError(
-            f"{address.label}: has schema {schema.version}, this version needs {HEAD}; run: "
-            f"search upgrade --store {address.label}"
+            f"{address.label}: has schema {schema.version}, this version needs {HEAD}; upgrade it",
+            command=f"search upgrade --store {address.label}",
         )
     refuse_foreign(schema, address)
 
@@ -100,8 +100,8 @@ def refuse_foreign(schema: Schema, address: Address) -> None:
     """
     if schema.kind == "foreign":
         raise StoreError(
-            f"{address.label}: holds the tables of another program and was left as it is; name "
-            "another place with --store"
+            f"{address.label}: holds the tables of another program and was left as it is",
+            command=ANOTHER,
         )
     if schema.kind == "newer":
         raise StoreError(

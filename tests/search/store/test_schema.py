@@ -127,7 +127,7 @@ def test__open__older_store__says_both_versions_and_the_next_step(store, next_re
     message = str(caught.value)
     assert "schema 0004" in message
     assert "needs 0005" in message
-    assert f"search upgrade --store {store.url}" in message
+    assert caught.value.command == f"search upgrade --store {store.url}"
     assert store.rows("demo") == before
 
     assert schema.upgrade(url) == schema.Upgrade("0004", "0005")
