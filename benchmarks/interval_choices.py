@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ from search.answers.family import FIRST_LEVEL
 from search.answers.intervals import MOST_DF_PER_RUN_DF
 from search.answers.pairing import PAIRED_BELOW
 from search.answers.variance import POOLED_ABOVE
-from search.phases.finalists import FINALIST_ROLES, Finalist, next_finalist
-from search.rows import TrialRow
+from search.phases.finalists import FINALIST_ROLES, Finalist, turns
 
 Array = NDArray[np.float64]
 LEVEL = 0.95
@@ -73,21 +73,16 @@ def order(generator: np.random.Generator, draws: int) -> Iterator[str]:
     for n in (4, 6, 8, 13, 20):
         cells = [
             " ".join(f"{value:.2f}" for value in powers(generator, draws, served))
-            for served in ([(n - i + 3) // 4 for i in range(4)], turns(n))
+            for served in ([(n - i + 3) // 4 for i in range(4)], served_in_turns(n))
         ]
         yield f"| {n} | {' | '.join(cells)} |"
 
 
-def turns(n_runs: int) -> list[int]:
+def served_in_turns(n_runs: int) -> list[int]:
     """Runs of each finalist after so many turns of a real run."""
     chosen = [Finalist(role, (role,)) for role in FINALIST_ROLES]
-    rows: list[TrialRow] = []
-    for number in range(n_runs):
-        found = next_finalist(chosen, rows)
-        if found is not None:
-            row = TrialRow(id=number, study="", number=number, phase="confirm", state="completed")
-            rows.append(replace(row, mixers=found[0].labels, seed_index=found[1]))
-    return [sum(row.mixers == (role,) for row in rows) for role in FINALIST_ROLES]
+    served = Counter(finalist.role for finalist, _ in islice(turns(chosen, ()), n_runs))
+    return [served[role] for role in FINALIST_ROLES]
 
 
 def powers(generator: np.random.Generator, draws: int, served: Sequence[int]) -> Iterator[float]:

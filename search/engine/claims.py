@@ -9,6 +9,7 @@ that were refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mixers.config import MixerConfig
@@ -97,7 +98,7 @@ class Claims:
             if claim is None:
                 return self._end(agenda, rows, offer.counts)
             try:
-                found = self._queued(claim) or self._fresh(claim, rows)
+                found = self._queued(claim) or self._fresh(claim, self._latest(rows, offer.counts))
             except LostClaimError:
                 continue
             except BaseException:
@@ -174,16 +175,27 @@ class Claims:
         key = self.key_of(spec, claim.recipe)
         return Assignment(claim, spec, seed, seed_index, claim.role, claim.recipe, key, claim.until)
 
+    def _latest(self, rows: Sequence[TrialRow], counts: Counts | None) -> Sequence[TrialRow]:
+        """Returns the rows, read again unless nobody claimed since or is choosing now."""
+        alone = counts is not None and counts.started == len(rows)
+        if alone and all(row.state != "proposed" for row in rows):
+            return rows
+        return self.store.rows(self.study_id, curves=False)
+
     def _fresh(self, claim: Claim, rows: Sequence[TrialRow]) -> Assignment | Reused | Ended | None:
         """Proposes and commits; None when the claim's phase had nothing left after all."""
         source = self.sources[claim.phase]
-        ask = Ask(claim.number, notes=self._sampler_notes())
+        ahead = sum(
+            row.state == "proposed" and row.phase == claim.phase and row.number < claim.number
+            for row in rows
+        )
+        ask = Ask(claim.number, notes=self._sampler_notes(), ahead=ahead)
         while (choice := source.choose(rows, ask)) is not None:
             settled = self._settle(claim, choice)
             if settled is not None:
                 return settled
             notes = ask.notes if choice.study_attrs is None else choice.study_attrs
-            ask = Ask(claim.number, ask.refused | {choice.key}, notes)
+            ask = replace(ask, refused=ask.refused | {choice.key}, notes=notes)
         self.store.release(claim, True, "nothing left to do in this phase")
         return None
 

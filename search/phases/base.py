@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 from search.rows import Phase, TrialRow
@@ -46,11 +47,29 @@ class Ask:
         number: The number of the trial to be.
         refused: Choices that other workers took since the rows were read.
         notes: The sampler's notes about the study.
+        ahead: Trials of the phase that were reserved before and have no architecture yet.
     """
 
     number: int
     refused: frozenset[ChoiceKey] = frozenset()
     notes: Mapping[str, Any] = field(default_factory=dict)
+    ahead: int = 0
+
+    def turn(self, choices: Iterable[Choice]) -> Choice | None:
+        """Returns the choice that is this trial's, where those ahead take one each in order.
+
+        Workers that choose at the same time would all want the first, and all but one in vain.
+
+        Args:
+            choices: What is left to train, the most urgent first; may be endless.
+
+        Returns:
+            The first one that was not refused where fewer are left than trials are ahead; None
+            where all were refused.
+        """
+        free = (choice for choice in choices if choice.key not in self.refused)
+        first = next(free, None)
+        return first if self.ahead == 0 else next(islice(free, self.ahead - 1, None), first)
 
 
 class PhaseSource(Protocol):

@@ -23,7 +23,6 @@ class BaselinePhase:
         return self.choose(rows, Ask(0)) is not None
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the first baseline without a trial."""
+        """Returns the next baseline without a trial."""
         trained = trained_labels(rows)
-        choices = (Choice(b.labels, b.role) for b in self.listed if b.labels not in trained)
-        return next((choice for choice in choices if choice.key not in ask.refused), None)
+        return ask.turn(Choice(b.labels, b.role) for b in self.listed if b.labels not in trained)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from search.phases.base import Ask, Choice
-from search.phases.finalists import Finalist, finalists, in_order, next_finalist
+from search.phases.finalists import Finalist, finalists, in_order, turns
 from search.phases.history import too_large
 from search.rows import Phase, TrialRow
 from search.spec.baselines import Baseline
@@ -36,16 +37,13 @@ class ConfirmPhase:
         return len(self._finalists(rows)) > 1
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the finalist whose turn it is; None where another worker just took the turn."""
+        """Returns the finalist whose turn it is; None without finalists."""
         chosen = self._finalists(rows)
-        choice = self._at_another_rate(chosen, rows)
-        if choice is None:
-            turn = next_finalist(chosen, rows)
-            if turn is None:
-                return None
-            finalist, seed_index = turn
-            choice = Choice(finalist.labels, finalist.role, seed_index)
-        return None if choice.key in ask.refused else choice
+        repeats = (
+            Choice(finalist.labels, finalist.role, seed_index)
+            for finalist, seed_index in turns(chosen, rows)
+        )
+        return ask.turn(chain(self._at_other_rates(chosen, rows), repeats))
 
     def _finalists(self, rows: Sequence[TrialRow]) -> tuple[Finalist, ...]:
         """Returns the finalists that the memory holds; they may have been trained elsewhere."""
@@ -53,12 +51,12 @@ class ConfirmPhase:
         found = finalists(self.study, self.space, self.listed, rows)
         return tuple(finalist for finalist in found if finalist.labels not in too_much)
 
-    def _at_another_rate(
+    def _at_other_rates(
         self, chosen: Sequence[Finalist], rows: Sequence[TrialRow]
-    ) -> Choice | None:
-        """Returns a repeat that was trained at the shared rate and is due at another one."""
+    ) -> Iterator[Choice]:
+        """Yields the repeats that were trained at the shared rate and are due at others."""
         if self.sweep is None:
-            return None
+            return
         rates = self.sweep.rates_apart(rows, [f.labels for f in in_order(chosen)[:2]])
         repeats = [row for row in rows if row.seed_index > 0]
         done = {Choice(row.mixers, None, row.seed_index, row.recipe).key for row in repeats}
@@ -70,5 +68,4 @@ class ConfirmPhase:
                     recipe = self.sweep.recipe(rate)
                     choice = Choice(finalist.labels, finalist.role, row.seed_index, recipe)
                     if choice.key not in done:
-                        return choice
-        return None
+                        yield choice

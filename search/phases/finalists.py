@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from search.rows import TrialRow
@@ -96,23 +97,24 @@ def _rival(
     )
 
 
-def next_finalist(
-    chosen: Sequence[Finalist], rows: Iterable[TrialRow]
-) -> tuple[Finalist, int] | None:
-    """Returns whose turn it is and the seed index of that repeat, or None without finalists.
+def turns(chosen: Sequence[Finalist], rows: Sequence[TrialRow]) -> Iterator[tuple[Finalist, int]]:
+    """Yields whose turn it is and the seed index of that repeat, without end but for no finalists.
 
     A contrast with one run a side says nothing, with two next to nothing, so contrasts are served
     one after the other: first the pick and the reference up to `FIRST_REPEATS` each, then each
     other finalist up to `OTHER_REPEATS`; then the finalist with the fewest repeats, the earlier one
     among equals. Repeats count whatever became of them, so a finalist that always fails does not
-    hold up the others.
+    hold up the others. A repeat has the lowest seed index that its finalist has not had.
     """
-    if not chosen:
-        return None
+    used = {(row.mixers, row.seed_index) for row in rows if not row.recipe}
     repeats = Counter(row.mixers for row in rows if row.seed_index > 0 and not row.recipe)
-    finalist = _served_next(in_order(chosen), repeats)
-    used = [row.seed_index for row in rows if row.mixers == finalist.labels and not row.recipe]
-    return finalist, max(used, default=0) + 1
+    while chosen:
+        finalist = _served_next(in_order(chosen), repeats)
+        labels = finalist.labels
+        seed_index = next(index for index in count(1) if (labels, index) not in used)
+        yield finalist, seed_index
+        used.add((labels, seed_index))
+        repeats[labels] += 1
 
 
 def in_order(chosen: Sequence[Finalist]) -> tuple[Finalist, ...]:
@@ -144,7 +146,5 @@ def runs_until(n_finalists: int, repeats: int) -> int:
 def repeats_of_first(n_finalists: int, n_runs: int) -> int:
     """Returns the fewest repeats that either of the first two finalists has after so many runs."""
     chosen = [Finalist(role, (role,)) for role in FINALIST_ROLES[:n_finalists]]
-    repeats: Counter[Labels] = Counter()
-    for _ in range(n_runs if chosen else 0):
-        repeats[_served_next(chosen, repeats).labels] += 1
-    return min((repeats[finalist.labels] for finalist in chosen[:2]), default=0)
+    served = Counter(finalist.labels for finalist, _ in islice(turns(chosen, ()), n_runs))
+    return min((served[finalist.labels] for finalist in chosen[:2]), default=0)

@@ -27,18 +27,17 @@ class ListedPhase:
         return self.choose(rows, Ask(0)) is not None
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the first training of the list that has no trial.
+        """Returns the next training of the list that has no trial.
 
         Whatever became of an architecture's other seeds, unless it ran out of memory.
         """
         taken = {(row.mixers, row.seed_index) for row in rows if row.mixers}
         too_much = too_large(rows)
-        for choice in self._in_order():
-            if choice.labels in too_much or choice.key in ask.refused:
-                continue
-            if (choice.labels, choice.seed_index) not in taken:
-                return choice
-        return None
+        return ask.turn(
+            choice
+            for choice in self._in_order()
+            if choice.labels not in too_much and (choice.labels, choice.seed_index) not in taken
+        )
 
     def _in_order(self) -> Iterator[Choice]:
         for seed_index in range(1, seeds_of(self.study) + 1):

@@ -23,8 +23,8 @@ class RecipePhase:
         return self.choose(rows, Ask(0)) is not None
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
-        """Returns the first run without a trial, of stacks that the memory holds."""
-        taken = set(ask.refused) | {
+        """Returns the next run without a trial, of stacks that the memory holds."""
+        taken = {
             Choice(row.mixers, recipe=row.recipe).key
             for row in rows
             if row.mixers and row.seed_index == 0
@@ -35,4 +35,4 @@ class RecipePhase:
             for stack, recipe in self.sweep.runs()
             if stack.labels not in too_much
         )
-        return next((choice for choice in choices if choice.key not in taken), None)
+        return ask.turn(choice for choice in choices if choice.key not in taken)

@@ -11,7 +11,7 @@ from search.answers.answer import Answer, make_answer
 from search.answers.question import Question
 from search.phases import Ask, Choice
 from search.phases.baseline import BaselinePhase
-from search.phases.finalists import finalists, next_finalist
+from search.phases.finalists import finalists, turns
 from search.phases.history import trained_labels
 from search.rows import Phase, TrialRow
 from search.spec.baselines import Baseline
@@ -206,5 +206,5 @@ class RepeatPhase:
 
     def choose(self, rows: Sequence[TrialRow], ask: Ask) -> Choice | None:
         """The finalist whose turn it is."""
-        turn = next_finalist(self.simulation.chosen(), rows)
+        turn = next(turns(self.simulation.chosen(), rows), None)
         return None if turn is None else Choice(turn[0].labels, turn[0].role, turn[1])

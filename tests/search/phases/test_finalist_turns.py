@@ -3,7 +3,7 @@
 import pytest
 from simulated import row
 
-from search.phases.finalists import Finalist, next_finalist, repeats_of_first, runs_until
+from search.phases.finalists import Finalist, repeats_of_first, runs_until, turns
 
 LAYERS = {"pick": "sepconv", "reference": "attention", "shorter": "bproj", "rival": "average"}
 
@@ -12,25 +12,25 @@ def served(roles, n_runs):
     chosen = [Finalist(role, (LAYERS[role],)) for role in roles]
     rows, order = [], []
     for number in range(n_runs):
-        finalist, seed_index = next_finalist(chosen, rows)
+        finalist, seed_index = next(turns(chosen, rows))
         order.append(finalist.role)
         rows.append(row(number, finalist.labels, phase="confirm", seed_index=seed_index))
     return order
 
 
-def test__next_finalist__four__the_first_contrast_is_served_before_the_others():
+def test__turns__four__the_first_contrast_is_served_before_the_others():
     order = served(["pick", "reference", "shorter", "rival"], 18)
     assert order[:8] == ["pick", "reference"] * 4
     assert order[8:14] == ["shorter"] * 3 + ["rival"] * 3
     assert order[14:] == ["shorter", "rival", "pick", "reference"]
 
 
-def test__next_finalist__the_reference_is_the_pick__the_rival_stands_against_it():
+def test__turns__the_reference_is_the_pick__the_rival_stands_against_it():
     order = served(["pick", "shorter", "rival"], 11)
     assert order == ["pick", "rival"] * 4 + ["shorter"] * 3
 
 
-def test__next_finalist__no_reference_was_trained__pick_and_rival_first():
+def test__turns__no_reference_was_trained__pick_and_rival_first():
     assert served(["pick", "rival"], 4) == ["pick", "rival", "pick", "rival"]
 
 

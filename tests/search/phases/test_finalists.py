@@ -4,7 +4,7 @@ import pytest
 from own_study import own_study
 
 from search.phases.confirm import ConfirmPhase
-from search.phases.finalists import Finalist, finalists, next_finalist
+from search.phases.finalists import Finalist, finalists, turns
 from search.phases.history import history_of, trained_labels
 from search.rows import Latency, TrialRow
 from search.spec.baselines import baselines
@@ -83,11 +83,11 @@ def test__finalists__repeats_failures_and_blanks__do_not_choose():
     assert roles([]) == {}
 
 
-def test__next_finalist__turns__go_round_with_rising_seed_index():
+def test__turns__go_round_with_rising_seed_index():
     chosen = [Finalist("pick", (S, A)), Finalist("reference", (A, A))]
     rows, order = [], []
     for number in range(5):
-        finalist, seed_index = next_finalist(chosen, rows)
+        finalist, seed_index = next(turns(chosen, rows))
         order.append((finalist.role, seed_index))
         state = "failed" if number == 0 else "completed"
         rows.append(row(number, finalist.labels, 1.0, state=state, seed_index=seed_index))
@@ -98,13 +98,13 @@ def test__next_finalist__turns__go_round_with_rising_seed_index():
         ("reference", 2),
         ("pick", 3),
     ]
-    assert next_finalist([], rows) is None
+    assert next(turns([], rows), None) is None
 
 
-def test__next_finalist__new_pick_after_a_raised_budget__is_first_with_its_own_seeds():
+def test__turns__new_pick_after_a_raised_budget__is_first_with_its_own_seeds():
     rows = [row(0, (A, A), 1.0, seed_index=1), row(1, (A, A), 1.0, seed_index=2)]
     chosen = [Finalist("pick", (S, A)), Finalist("reference", (A, A))]
-    assert next_finalist(chosen, rows) == (chosen[0], 1)
+    assert next(turns(chosen, rows)) == (chosen[0], 1)
 
 
 def history(rows, **facts):
