@@ -127,7 +127,7 @@ def _shared(sides: SideBySide) -> Section:
         f">{first} (runs)",
         f">{second} (runs)",
         f">{second} - {first}{in_unit(question)}",
-        "",
+        "pairing",
     )
     lines = []
     if any(arm.interval.low is not None for arm in shown):
