@@ -177,11 +177,13 @@ def at_shape(
     for name, values in seconds.items():
         yield {"row": "time", **where, "name": name, **spread(values)}
     compared = [each for each in COMPARISONS if {each.ours, each.peer} <= seconds.keys()]
-    careful = {name for each in compared if needs_care(each, shape) for name in each.calls}
-    calls = {name: call for name, call in bench.calls.items() if name in careful}
-    again = interleaved(calls, stopwatch, rounds=CAREFUL * rounds)
     for each in compared:
-        values = ratios(each, again if needs_care(each, shape) else seconds, rounds)
+        timed = seconds
+        if needs_care(each, shape):
+            # Beside nothing else: what a machine does meanwhile is the same to all of them.
+            calls = {name: bench.calls[name] for name in each.calls}
+            timed = interleaved(calls, stopwatch, rounds=CAREFUL * rounds)
+        values = ratios(each, timed, rounds)
         weighted = [each.weight(shape) * value for value in values]
         bar = bar_of(each, shape)
         yield {"row": "ratio", **where, "name": each.name, "bar": bar, **spread(weighted)}

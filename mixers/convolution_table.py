@@ -15,8 +15,8 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
     "cpu": {
         "float32": (
             (
-                ("band", "direct", "direct", "direct"),
-                ("band", "direct", "fft", "blocks"),
+                ("band", "direct", "blocks", "blocks"),
+                ("band", "blocks", "blocks", "blocks"),
                 ("band", "fft", "fft", "fft"),
                 ("band", "fft", "fft", "fft"),
             ),
@@ -35,8 +35,8 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
         ),
         "bfloat16": (
             (
-                ("band", "direct", "direct", "direct"),
-                ("band", "fft", "blocks", "blocks"),
+                ("band", "direct", "blocks", "blocks"),
+                ("band", "blocks", "blocks", "blocks"),
                 ("band", "fft", "fft", "blocks"),
                 ("band", "fft", "fft", "fft"),
             ),
@@ -50,7 +50,7 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
-                ("band", "band", "fft", "blocks"),
+                ("band", "band", "fft", "fft"),
             ),
         ),
     }

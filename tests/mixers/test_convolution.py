@@ -10,10 +10,10 @@ from mixers import convolution
 from mixers.convolution import BACKENDS, LONGEST_BAND, choose, convolve
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE
 from mixers.toeplitz import by_blocks
-from mixers.windowed import BLOCK, windows
+from mixers.windowed import windows
 
 SHAPES = st.tuples(
-    st.integers(1, 3), st.integers(1, 2 * BLOCK + 3), st.integers(1, 3), st.integers(1, 3)
+    st.integers(1, 3), st.integers(1, LONGEST_BAND + 3), st.integers(1, 3), st.integers(1, 3)
 )
 
 
@@ -77,7 +77,7 @@ def test__mixer__under_a_mask__equals_its_reference_by_every_backend(
 ):
     monkeypatch.setattr(convolution, "choose", lambda *_, **__: backend)
     torch.manual_seed(0)
-    n = BLOCK + 9
+    n = LONGEST_BAND // 2 + 9
     mixer = mixers.build(
         {"kind": kind, "kernel_size": 12}, d_model=16, max_seq_len=n, causal=causal
     ).double()
@@ -110,7 +110,7 @@ def test__blocks__gradient_by_hand__is_that_of_finite_differences(before, rows, 
     )
 
 
-@pytest.mark.parametrize("n", [5, 2 * BLOCK + 3])
+@pytest.mark.parametrize("n", [5, LONGEST_BAND + 3])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test__backend__gated__convolves_the_gated_linear_unit(backend, n):
     torch.manual_seed(0)
