@@ -50,7 +50,7 @@ TABLE: dict[str, dict[str, tuple[tuple[tuple[Backend, ...], ...], ...]]] = {
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
                 ("band", "band", "blocks", "blocks"),
-                ("band", "band", "fft", "fft"),
+                ("band", "band", "fft", "blocks"),
             ),
         ),
     }
