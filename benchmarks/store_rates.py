@@ -81,15 +81,23 @@ def rate(
 
 
 def beats(store: Store, study_id: int, rounds: int = 5) -> None:
-    """Print what the signs of life of many workers cost."""
+    """Print what the signs of life of many workers cost, and what a connection does by itself."""
     worker = store.register_worker()
     held = [claim(store, study_id, worker, spec) for spec in drawn(WORKERS)]
+
+    def beat(made: Claim) -> None:
+        assert store.heartbeat(made)
+
     print(f"\n{WORKERS} workers, a sign of life every {BEAT_S:.0f} s:")
-    for kept_s, how in ((bursts.KEPT_S, "on a connection in use"), (0.0, "on one of its own")):
+    for kept_s, call, how in (
+        (bursts.KEPT_S, beat, "on a connection in use"),
+        (0.0, beat, "on one of its own"),
+        (0.0, partial(connect, store), "a connection that asks nothing"),
+    ):
         bursts.KEPT_S = kept_s
         server, cpu, started = server_seconds(store), time.process_time(), time.perf_counter()
-        for _ in range(rounds):
-            assert all(store.heartbeat(made) for made in held)
+        for made in rounds * held:
+            call(made)
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         served = server_seconds(store) - server
         n = rounds * WORKERS
@@ -98,6 +106,11 @@ def beats(store: Store, study_id: int, rounds: int = 5) -> None:
             f"{how}: {1e3 * seconds / n:.2f} ms each ({1e3 * cpu / n:.2f} ms of processor time "
             f"here, {1e3 * served / n:.2f} ms in the server): {share:.1f} % of a core in all"
         )
+
+
+def connect(store: Store, _: Claim) -> None:
+    """Open a connection and close it, past the pool."""
+    store.engine.raw_connection().invalidate()
 
 
 def server_seconds(store: Store) -> float:
