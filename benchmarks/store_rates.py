@@ -109,7 +109,7 @@ def beats(store: Store, study_id: int, rounds: int = 5) -> None:
 
 
 def connect(store: Store, _: Claim) -> None:
-    """Open a connection and close it, past the pool."""
+    """Open a connection and close it."""
     store.engine.raw_connection().invalidate()
 
 

@@ -148,7 +148,8 @@ def check_elsewhere(subject: Subject, mixer: nn.Module) -> None:
     kept = dict(chain(mixer.named_parameters(), mixer.named_buffers()))
     mask = torch.ones(2, subject.seq_len, dtype=torch.bool)
     for inputs in ((subject.tokens(2),), (subject.tokens(2), mask)):
-        where = f"mixer, input{' and mask' if len(inputs) > 1 else ''} on {ELSEWHERE}"
+        moved_along = "input and mask" if len(inputs) > 1 else "input"
+        where = f"mixer and {moved_along} on a made-up device, {ELSEWHERE}"
         with FakeTensorMode() as mode:
             there = {name: mode.from_tensor(tensor).to(ELSEWHERE) for name, tensor in kept.items()}
             try:
