@@ -168,7 +168,7 @@ def test__versions_of_packages_not_compared__a_worker_trains_with_another_one(
     assert opened(url, tmp_path) == (True, [])
 
 
-@pytest.mark.parametrize(("version", "advice"), [("0002", "search upgrade"), ("9999", "newer")])
+@pytest.mark.parametrize(("version", "advice"), [("0002", "upgrade it"), ("9999", "newer")])
 def test__version_of_a_store_not_looked_at__another_one_is_written_to(
     ready_url, monkeypatch, version, advice
 ):
