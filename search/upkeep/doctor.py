@@ -156,6 +156,7 @@ def devices() -> Iterator[Finding]:
 def store_state(url: str) -> Iterator[Finding]:
     """Whether the store opens, is ours, is of this version and can be written now."""
     from search.errors import InputError, NothingThereError, SearchError, StoreError
+    from search.store.address import ANOTHER
     from search.store.repo import Store
 
     try:
@@ -175,9 +176,9 @@ def store_state(url: str) -> Iterator[Finding]:
                     "end the program that holds it, or check its permissions",
                 )
     except NothingThereError as error:
-        yield Finding("store", "ok", str(error))
+        yield Finding("store", "ok", f"{error} ({error.command})")
     except (InputError, StoreError) as error:
-        yield Finding("store", "wrong", str(error), "name another with --store")
+        yield Finding("store", "wrong", str(error), error.command or ANOTHER)
     except SearchError as error:
         yield Finding("store", "wrong", str(error))
 

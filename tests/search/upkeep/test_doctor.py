@@ -11,6 +11,7 @@ from plugin_packages import lay_out
 from mixers.registry import mixer_registry
 from search.settings import Settings
 from search.store.repo import Store
+from search.store.schema import VERSION_TABLE
 from search.upkeep import doctor, findings
 
 Capture = pytest.CaptureFixture[str]
@@ -68,6 +69,16 @@ def test__store_state__foreign_file__wrong(tmp_path: Path) -> None:
     (finding,) = doctor.store_state(str(place))
     assert finding.status == "wrong"
     assert finding.advice
+
+
+def test__store_state__older_store__wrong_with_the_command_that_upgrades_it(tmp_path: Path) -> None:
+    place = tmp_path / "search.db"
+    with Store.open(str(place)) as store, store.writing() as connection:
+        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0001'")
+    (finding,) = doctor.store_state(str(place))
+    assert finding.status == "wrong"
+    assert "schema 0001" in finding.detail
+    assert finding.advice == f"search upgrade --store {place}"
 
 
 def test__store_state__filled_and_absent__ok(tmp_path: Path) -> None:
