@@ -16,7 +16,7 @@ from torch.nn.functional import conv1d, glu, pad
 
 from mixers.base import zero_padding
 from mixers.convolution_table import KERNEL_SIZES, SEQ_LENS, SHARED, TABLE, Backend
-from mixers.toeplitz import by_blocks, tokens_of_block
+from mixers.toeplitz import SHORT_SHARED, by_blocks, tokens_of_block
 
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 LONGEST_BAND = 128
@@ -95,7 +95,7 @@ def convolve(
     first, behind = max(0, before - seq_len + 1), before + seq_len
     filters, before = filters[:, first:behind], before - first
     if backend in ("band", "blocks"):
-        rows = seq_len if backend == "band" else tokens_of_block(filters.shape[1])
+        rows = seq_len if backend == "band" else tokens_of_block(filters.shape[1], SHORT_SHARED)
         return by_blocks(x, filters, before, rows, gated=gated)
     by = by_direct if backend == "direct" else by_fft
     return by(glu(x, 0) if gated else x, filters, before)

@@ -17,14 +17,17 @@ from torch.nn.functional import glu, pad
 
 from mixers.windowed import windows
 
+SHORT_SHARED, SHORT_BY_TOKEN = 128, 64
+"""Taps up to which a filter is short, as `python -m benchmarks.blocks` measured it."""
 
-def tokens_of_block(kernel_size: int) -> int:
+
+def tokens_of_block(kernel_size: int, short: int) -> int:
     """Return how many tokens a block has, R.
 
     A product of R outputs takes R + K - 1 inputs in, of which each output needs K: short filters
     waste less in small blocks, long ones make faster products in large blocks.
     """
-    return 32 if kernel_size <= 128 else 64
+    return 32 if kernel_size <= short else 64
 
 
 def by_blocks(x: Tensor, filters: Tensor, before: int, rows: int, *, gated: bool = False) -> Tensor:
@@ -194,7 +197,7 @@ def convolve_each(x: Tensor, weights: Tensor, *, before: int) -> Tensor:
     """
     batch, seq_len, d_model = x.shape
     n_filters, kernel_size = weights.shape[2:]
-    rows = min(seq_len, tokens_of_block(kernel_size))
+    rows = min(seq_len, tokens_of_block(kernel_size, SHORT_BY_TOKEN))
     missing = -seq_len % rows
     by_filter = x.view(batch, seq_len, n_filters, d_model // n_filters).transpose(1, 2)
     seen = windows(by_filter, before=before, after=kernel_size - 1 - before, rows=rows)
