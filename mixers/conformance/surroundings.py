@@ -151,8 +151,10 @@ def check_elsewhere(subject: Subject, mixer: nn.Module) -> None:
         moved_along = "input and mask" if len(inputs) > 1 else "input"
         where = f"mixer and {moved_along} on a made-up device, {ELSEWHERE}"
         with FakeTensorMode() as mode:
-            there = {name: mode.from_tensor(tensor).to(ELSEWHERE) for name, tensor in kept.items()}
             try:
+                there = {
+                    name: mode.from_tensor(tensor).to(ELSEWHERE) for name, tensor in kept.items()
+                }
                 out = functional_call(
                     mixer, there, tuple(mode.from_tensor(tensor).to(ELSEWHERE) for tensor in inputs)
                 )
